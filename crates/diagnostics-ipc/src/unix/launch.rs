@@ -1,0 +1,123 @@
+//! Starting a program so that its runtime waits for us before it runs a line of managed code.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::port::{PortServer, RuntimeSeen, Welcome, diagnostic_ports_variable};
+use crate::{Client, Deadline, IpcError};
+
+/// How often the child and the port are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// The variable by which runtimes learn of the port.
+const PORTS: &str = "DOTNET_DiagnosticPorts";
+
+/// Why a program could not be started under our eyes.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// It did not start.
+    #[error("starting '{program}': {source}")]
+    Spawn {
+        /// What was to be started.
+        program: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The socket for it could not be made.
+    #[error("making a socket for the program to call: {source}")]
+    Port {
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// It ended before a .NET runtime showed up.
+    #[error("'{program}' ended ({status}) before a .NET runtime (5 or newer) started in it")]
+    Ended {
+        /// What was started.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// It runs, but no .NET runtime showed up.
+    #[error("no .NET runtime (5 or newer) started in '{program}' within {waited:.0?}")]
+    NoRuntime {
+        /// What was started.
+        program: String,
+        /// How long we waited.
+        waited: Duration,
+        /// The running program, for the caller to keep or to end.
+        child: Box<Child>,
+    },
+    /// The runtime did not do as it was told.
+    #[error(transparent)]
+    Ipc(#[from] IpcError),
+}
+
+/// A program whose first runtime is suspended at its start.
+pub struct Launched {
+    /// The program; a launcher or a shell may stand between it and the runtime.
+    pub child: Child,
+    /// The runtime that is held.
+    pub runtime: RuntimeSeen,
+    /// Sends commands to it.
+    pub client: Client,
+    /// The port. Children of the program call it too, and are resumed at once.
+    pub port: PortServer,
+    // Removed last: the port's socket lies in it.
+    _folder: tempfile::TempDir,
+}
+
+impl Launched {
+    /// Lets the program run. Before that, its own setting is changed so that .NET children it starts will not
+    /// wait for a port: they must not hang when this tool has ended by then. (.NET 5 cannot be told; its
+    /// children are resumed by the port as long as it serves.)
+    pub fn resume(&self) -> Result<(), IpcError> {
+        match self.client.set_environment_variable(PORTS, &diagnostic_ports_variable(self.port.path(), false)) {
+            Err(error) if !error.is_unknown_command() => return Err(error),
+            _ => {}
+        }
+        self.client.resume_runtime()
+    }
+}
+
+/// Starts `command` with a diagnostic port of its own and waits until its first runtime stands suspended.
+/// `give_up` is asked now and then whether to stop waiting early, for example because the caller sees a
+/// runtime that is too old to call a port.
+pub fn launch(
+    mut command: Command,
+    timeout: Duration,
+    mut give_up: impl FnMut(&Child) -> bool,
+) -> Result<Launched, LaunchError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let port_error = |source| LaunchError::Port { source };
+    let folder = tempfile::Builder::new().prefix("drdotnet-").tempdir().map_err(port_error)?;
+    let socket = folder.path().join("port.sock");
+    let first = std::sync::atomic::AtomicBool::new(true);
+    let port = PortServer::start(&socket, move |_| {
+        // The first runtime is the one that was asked for; what it starts later must not wait.
+        if first.swap(false, std::sync::atomic::Ordering::AcqRel) { Welcome::Hold } else { Welcome::Resume }
+    })
+    .map_err(port_error)?;
+    command.env(PORTS, diagnostic_ports_variable(&socket, true));
+    // A group of its own: Ctrl+C at the terminal is for us, and we decide what becomes of the program.
+    command.process_group(0);
+    let mut child =
+        command.spawn().map_err(|source| LaunchError::Spawn { program: program.clone(), source })?;
+
+    let started = Instant::now();
+    loop {
+        if let Some(runtime) = port.wait_for(&Deadline::after(GLANCE), |seen| seen.welcome == Welcome::Hold) {
+            let client = port.client(runtime.cookie);
+            return Ok(Launched { child, runtime, client, port, _folder: folder });
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(LaunchError::Ended { program, status });
+        }
+        if started.elapsed() > timeout || give_up(&child) {
+            return Err(LaunchError::NoRuntime { program, waited: started.elapsed(), child: Box::new(child) });
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The diagnostic port: a socket that runtimes call.
+//!
+//! ```text
+//! runtime --connect--> listener --34 bytes: who--> table by cookie --> Client takes the connection
+//!    ^                                                                   | one command
+//!    +------ reconnects at once for the next command <-------------------+
+//! ```
+//!
+//! A runtime that was told to `suspend` waits until somebody resumes it, and its .NET children inherit that
+//! setting. So each runtime that calls for the first time is either held for the caller or resumed on the spot
+//! ([`Welcome`]): nobody hangs because nobody was interested.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::Connection;
+use crate::reply::{self, ADVERTISE_SIZE};
+use crate::{Advertise, Client, Command, Deadline, Guid, IpcError, Transport};
+
+/// How long a caller may take to say who it is; the runtime says it at once.
+const ADVERTISE_TIME: Duration = Duration::from_millis(250);
+/// How long a runtime may take to say that it goes on.
+const RESUME_TIME: Duration = Duration::from_secs(5);
+/// Most callers that may be saying who they are at one time.
+const MOST_INTRODUCTIONS: usize = 64;
+
+/// What to do with a runtime that calls for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Welcome {
+    /// Leave it suspended; the caller will resume it.
+    Hold,
+    /// Resume it at once.
+    Resume,
+}
+
+/// A runtime that has called the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeSeen {
+    /// Unique for this run of the runtime.
+    pub cookie: Guid,
+    /// Pid as the process knows it.
+    pub pid: u64,
+    /// What was done with it.
+    pub welcome: Welcome,
+}
+
+/// The value of `DOTNET_DiagnosticPorts` that makes runtimes call this path.
+#[must_use]
+pub fn diagnostic_ports_variable(path: &Path, suspend: bool) -> String {
+    let mode = if suspend { "suspend" } else { "nosuspend" };
+    format!("{},{mode},connect", path.display())
+}
+
+/// Serves a diagnostic port on a thread of its own until dropped.
+pub struct PortServer {
+    table: Arc<Table>,
+    path: PathBuf,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Table {
+    callers: Mutex<Callers>,
+    changed: Condvar,
+    closing: AtomicBool,
+    introductions: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Callers {
+    seen: Vec<RuntimeSeen>,
+    idle: HashMap<Guid, Connection>,
+}
+
+impl Table {
+    fn callers(&self) -> MutexGuard<'_, Callers> {
+        // The lists are consistent at every point, so a panic of another holder does not spoil them.
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, callers: MutexGuard<'a, Callers>, time: Duration) -> MutexGuard<'a, Callers> {
+        self.changed.wait_timeout(callers, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl PortServer {
+    /// Listens at `path`, which must not exist yet. `welcome` decides over each runtime that calls for the
+    /// first time; it runs on the server's threads and must not block.
+    pub fn start(
+        path: &Path,
+        welcome: impl Fn(&Advertise) -> Welcome + Send + Sync + 'static,
+    ) -> io::Result<PortServer> {
+        let listener = UnixListener::bind(path)?;
+        let table = Arc::new(Table::default());
+        let served = Arc::clone(&table);
+        let welcome = Arc::new(welcome);
+        let thread = std::thread::Builder::new().name("diagnostic-port".into()).spawn(move || {
+            for connection in listener.incoming() {
+                if served.closing.load(Ordering::Acquire) {
+                    break;
+                }
+                let Ok(connection) = connection else { continue };
+                // On a thread of its own, so that a silent caller keeps nobody waiting.
+                if served.introductions.fetch_add(1, Ordering::AcqRel) >= MOST_INTRODUCTIONS {
+                    served.introductions.fetch_sub(1, Ordering::AcqRel);
+                    continue;
+                }
+                let (table, welcome) = (Arc::clone(&served), Arc::clone(&welcome));
+                let introduction = std::thread::Builder::new().name("diagnostic-port-caller".into()).spawn({
+                    let table = Arc::clone(&table);
+                    move || {
+                        table.introduce(connection, welcome.as_ref());
+                        table.introductions.fetch_sub(1, Ordering::AcqRel);
+                    }
+                });
+                if introduction.is_err() {
+                    table.introductions.fetch_sub(1, Ordering::AcqRel);
+                }
+            }
+        })?;
+        Ok(PortServer { table, path: path.to_owned(), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Every runtime that has called so far, in order.
+    #[must_use]
+    pub fn runtimes(&self) -> Vec<RuntimeSeen> {
+        self.table.callers().seen.clone()
+    }
+
+    /// Waits for a runtime that `wanted` accepts.
+    pub fn wait_for(
+        &self,
+        deadline: &Deadline,
+        wanted: impl Fn(&RuntimeSeen) -> bool,
+    ) -> Option<RuntimeSeen> {
+        let mut callers = self.table.callers();
+        loop {
+            if let Some(found) = callers.seen.iter().find(|runtime| wanted(runtime)) {
+                return Some(*found);
+            }
+            callers = self.table.wait(callers, deadline.left()?);
+        }
+    }
+
+    /// A client for a runtime that has called. Its commands wait for the runtime's next call.
+    #[must_use]
+    pub fn client(&self, cookie: Guid) -> Client {
+        Client::new(CalledBack { table: Arc::clone(&self.table), cookie })
+    }
+}
+
+impl Drop for PortServer {
+    fn drop(&mut self) {
+        self.table.closing.store(true, Ordering::Release);
+        // The thread waits in accept: one more call wakes it.
+        let _ = UnixStream::connect(&self.path);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Table {
+    fn introduce(&self, mut connection: Connection, welcome: &(impl Fn(&Advertise) -> Welcome + ?Sized)) {
+        let mut bytes = [0; ADVERTISE_SIZE];
+        let read = connection
+            .set_read_timeout(Some(ADVERTISE_TIME))
+            .and_then(|()| connection.read_exact(&mut bytes))
+            .ok()
+            .and_then(|()| reply::advertise(&bytes).ok());
+        let Some(caller) = read else { return };
+        let mut callers = self.callers();
+        let known = callers.seen.iter().any(|runtime| runtime.cookie == caller.cookie);
+        let welcome = if known { Welcome::Hold } else { welcome(&caller) };
+        if !known {
+            callers.seen.push(RuntimeSeen { cookie: caller.cookie, pid: caller.pid, welcome });
+        }
+        if welcome == Welcome::Hold {
+            callers.idle.insert(caller.cookie, connection);
+            self.changed.notify_all();
+            return;
+        }
+        drop(callers);
+        self.changed.notify_all();
+        // A runtime that fails to answer has ended or was resumed by another port; nothing is left to do.
+        let once = Client::new(Once(Mutex::new(Some(connection))));
+        let _ = once.with_timeout(RESUME_TIME).resume_runtime();
+    }
+}
+
+/// The connections of one runtime that calls us.
+struct CalledBack {
+    table: Arc<Table>,
+    cookie: Guid,
+}
+
+impl Transport for CalledBack {
+    fn connect(&self, deadline: &Deadline) -> Result<Connection, IpcError> {
+        let mut callers = self.table.callers();
+        loop {
+            if let Some(connection) = callers.idle.remove(&self.cookie) {
+                return Ok(connection);
+            }
+            let Some(left) = deadline.left() else {
+                let source = io::Error::new(io::ErrorKind::TimedOut, "the runtime did not call back");
+                return Err(IpcError::Connect { address: format!("runtime {}", self.cookie), source });
+            };
+            callers = self.table.wait(callers, left);
+        }
+    }
+}
+
+/// A connection that is there already, for a single command.
+struct Once(Mutex<Option<Connection>>);
+
+impl Transport for Once {
+    fn connect(&self, deadline: &Deadline) -> Result<Connection, IpcError> {
+        let gone = IpcError::NoAnswer { command: Command::ResumeRuntime, waited: deadline.waited() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(gone)
+    }
+}

@@ -1,0 +1,61 @@
+//! From the kernel's ticks since boot to moments and durations.
+
+use std::time::Duration;
+
+use model::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Converts ticks; taken once per look so that all rows of a list agree.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    ticks_per_second: u64,
+    since_boot: Duration,
+    now: Timestamp,
+}
+
+impl Clock {
+    /// The clock as it stands now.
+    #[must_use]
+    pub fn now() -> Self {
+        let boot = clock_gettime(ClockId::Boottime);
+        Clock {
+            ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
+            since_boot: Duration::new(
+                u64::try_from(boot.tv_sec).unwrap_or(0),
+                u32::try_from(boot.tv_nsec).unwrap_or(0),
+            ),
+            now: Timestamp::now(),
+        }
+    }
+
+    /// Length of a number of ticks.
+    #[must_use]
+    pub fn duration(&self, ticks: u64) -> Duration {
+        Duration::from_nanos(ticks.saturating_mul(1_000_000_000 / self.ticks_per_second))
+    }
+
+    /// How long ago a thing began that started `ticks` after boot.
+    #[must_use]
+    pub fn age(&self, start_ticks: u64) -> Duration {
+        self.since_boot.saturating_sub(self.duration(start_ticks))
+    }
+
+    /// The moment of a start that lies `ticks` after boot.
+    #[must_use]
+    pub fn moment(&self, start_ticks: u64) -> Timestamp {
+        self.now.checked_sub(self.age(start_ticks)).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_started_after_boot_and_before_now() {
+        let clock = Clock::now();
+        let stat = crate::Process::this().stat().unwrap();
+        assert!(clock.age(stat.start_ticks) < clock.since_boot);
+        assert!(clock.moment(stat.start_ticks) <= clock.now);
+    }
+}
