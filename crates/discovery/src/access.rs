@@ -1,0 +1,168 @@
+//! What this user can collect from a process, and what is missing for the rest.
+
+use std::path::PathBuf;
+
+use process_view::Process;
+
+use crate::linux::{Rights, is_executable_folder};
+use crate::process::{DotnetProcess, Off, Reach};
+
+/// Whether something can be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// Yes.
+    Yes,
+    /// In part: what is missing, and what it needs.
+    Partly(String),
+    /// No: what it needs.
+    No(String),
+}
+
+/// One thing that may be collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Stable id in kebab case.
+    pub id: &'static str,
+    /// What it is, for people.
+    pub what: &'static str,
+    /// Whether this user can do it.
+    pub ability: Ability,
+}
+
+/// Everything that may be collected from a process, and whether this user can.
+#[must_use]
+pub fn access(process: &DotnetProcess) -> Vec<Access> {
+    let rights = Rights::now();
+    let runtime = runtime_ability(process, &rights);
+    vec![
+        Access {
+            id: "kernel-facts",
+            what: "threads, CPU and memory from /proc",
+            ability: proc_ability(process, &rights),
+        },
+        Access {
+            id: "runtime-events",
+            what: "events, counters, heap graphs from the runtime",
+            ability: runtime.clone(),
+        },
+        Access {
+            id: "profiler",
+            what: "profilers inside the process",
+            ability: profiler_ability(process, runtime.clone()),
+        },
+        Access { id: "dump", what: "core dumps written by the runtime", ability: runtime },
+        Access {
+            id: "cpu-samples",
+            what: "CPU samples from the kernel",
+            ability: sampling_ability(process, &rights),
+        },
+        Access {
+            id: "memory",
+            what: "reading the process's memory",
+            ability: memory_ability(process, &rights),
+        },
+    ]
+}
+
+fn owner(process: &DotnetProcess) -> String {
+    process.user.as_ref().map_or("its user".to_owned(), super::process::User::shown)
+}
+
+fn is_foreign(process: &DotnetProcess, rights: &Rights) -> bool {
+    process.user.as_ref().is_some_and(|user| user.id != rights.user)
+}
+
+fn runtime_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
+    match &process.reach {
+        Reach::Ready => Ability::Yes,
+        Reach::Forbidden if rights.user == 0 => {
+            Ability::No("needs the right CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)".into())
+        }
+        Reach::Forbidden => Ability::No(format!("needs to run as {} or as root", owner(process))),
+        Reach::NoAnswer { .. } => {
+            Ability::No("needs the process to answer; it is hung, stopped or busy".into())
+        }
+        Reach::Off(Off::Variable(variable)) => {
+            Ability::No(format!("needs a restart of the process without {variable}"))
+        }
+        Reach::Off(Off::NoSocket { expected }) => {
+            Ability::No(format!("needs the runtime's socket, which is not at {expected}"))
+        }
+        Reach::Broken { problem } => Ability::No(problem.clone()),
+    }
+}
+
+fn proc_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
+    if !process.visible {
+        return Ability::No(
+            "needs a shared pid namespace (docker --pid, or shareProcessNamespace in a pod)".into(),
+        );
+    }
+    if is_foreign(process, rights) && !rights.may_trace_others() {
+        return Ability::Partly(format!(
+            "not its environment and files: needs to run as {} or as root",
+            owner(process)
+        ));
+    }
+    Ability::Yes
+}
+
+fn profiler_ability(process: &DotnetProcess, runtime: Ability) -> Ability {
+    if runtime != Ability::Yes {
+        return runtime;
+    }
+    let environment = Process::new(process.pid).environment().unwrap_or_default();
+    let off = environment.iter().find(|(name, value)| {
+        name.to_ascii_lowercase().ends_with("_enablediagnostics_profiler")
+            && value.trim_start_matches("0x") == "0"
+    });
+    if let Some((name, value)) = off {
+        return Ability::No(format!("switched off by its owner: {name}={value}"));
+    }
+    let set = environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+    let folder = PathBuf::from(set.map_or("/tmp", |(_, value)| value.as_str()));
+    let inside = Process::new(process.pid).root().join(folder.strip_prefix("/").unwrap_or(&folder));
+    match is_executable_folder(&inside) {
+        Some(false) => Ability::No(format!("its temp folder {} is mounted noexec", folder.display())),
+        Some(true) => Ability::Yes,
+        None => Ability::No("needs access to the process's file system (a shared pid namespace)".into()),
+    }
+}
+
+fn sampling_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
+    let Some(paranoid) = rights.perf_paranoid else {
+        return Ability::No("this kernel has no perf events".into());
+    };
+    if !process.visible {
+        return Ability::No("needs a shared pid namespace".into());
+    }
+    if rights.may_sample_anything() {
+        return Ability::Yes;
+    }
+    let remedy = "needs root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid";
+    match paranoid {
+        ..=0 => Ability::Yes,
+        3.. => Ability::No(format!("{remedy} at 2 or below (it is {paranoid})")),
+        _ if is_foreign(process, rights) => {
+            Ability::No(format!("needs to run as {} or as root", owner(process)))
+        }
+        2 => Ability::Partly(format!("not inside the kernel: {remedy} at 1 or below (it is 2)")),
+        _ => Ability::Partly(format!("thread by thread, at a higher cost: {remedy} at 0 (it is {paranoid})")),
+    }
+}
+
+fn memory_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
+    if !process.visible {
+        return Ability::No("needs a shared pid namespace".into());
+    }
+    if Rights::may_read_memory(&Process::new(process.pid)) {
+        return Ability::Yes;
+    }
+    if is_foreign(process, rights) {
+        return Ability::No(format!("needs to run as {}, as root, or CAP_SYS_PTRACE", owner(process)));
+    }
+    Ability::No(format!(
+        "needs root or CAP_SYS_PTRACE (sysctl kernel.yama.ptrace_scope is {}, 0 would do)",
+        rights.ptrace_scope
+    ))
+}

@@ -1,0 +1,7 @@
+//! Linux: where the runtime's socket lies, and which rights this user has.
+
+mod locate;
+mod rights;
+
+pub(crate) use locate::{Located, locate, own_folders, sockets_in};
+pub(crate) use rights::{Rights, is_executable_folder};

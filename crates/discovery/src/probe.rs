@@ -1,0 +1,82 @@
+//! Asking a runtime who it is, before its deadline.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use diagnostics_ipc::{Client, Endpoint, IpcError};
+use process_view::Process;
+
+use crate::describe::fill_from_kernel;
+use crate::process::{DotnetProcess, Reach};
+
+/// Connects to the socket of `found`, checks that the right process listens, and asks what it is.
+pub(crate) fn probe(found: &mut DotnetProcess, timeout: Duration) {
+    let Some(endpoint) = found.endpoint.clone() else { return };
+    found.reach = match ask(found, endpoint, timeout) {
+        Ok(reach) => reach,
+        Err(error) => reach_of(&error),
+    };
+    if found.visible {
+        fill_from_kernel(found, &Process::new(found.pid));
+    }
+}
+
+fn ask(found: &mut DotnetProcess, endpoint: Endpoint, timeout: Duration) -> Result<Reach, IpcError> {
+    let listener = endpoint.listener(timeout)?;
+    // A process in a namespace that we do not see has no pid here; one that we see must be the right one.
+    if found.visible && listener.is_some_and(|pid| pid != found.pid) {
+        let problem = format!(
+            "another process ({}) listens at its socket",
+            listener.map(|pid| pid.to_string()).unwrap_or_default()
+        );
+        return Ok(Reach::Broken { problem });
+    }
+    match Client::new(endpoint).with_timeout(timeout).process_info() {
+        Ok(info) => {
+            if let Some(assembly) = &info.entry_assembly {
+                found.name.clone_from(assembly);
+            }
+            // Some runtimes append the commit they were built from.
+            found.runtime_version = info.runtime_version.as_deref().map(without_commit);
+            found.architecture = Some(info.architecture.clone());
+            found.runtime_identifier.clone_from(&info.runtime_identifier);
+            if found.command_line.is_empty() {
+                found.command_line.clone_from(&info.command_line);
+            }
+            found.info = Some(info);
+            Ok(Reach::Ready)
+        }
+        // .NET Core 3.1 knows no such question; that it answers at all is what counts.
+        Err(error) if error.is_unknown_command() => Ok(Reach::Ready),
+        Err(error) => Err(error),
+    }
+}
+
+fn without_commit(version: &str) -> String {
+    version.split(['+', ' ']).next().unwrap_or(version).to_owned()
+}
+
+fn reach_of(error: &IpcError) -> Reach {
+    match error {
+        IpcError::NoAnswer { waited, .. } => Reach::NoAnswer { waited: *waited },
+        IpcError::Connect { source, .. } => match source.kind() {
+            ErrorKind::PermissionDenied => Reach::Forbidden,
+            ErrorKind::TimedOut => Reach::NoAnswer { waited: Duration::ZERO },
+            _ => Reach::Broken { problem: error.to_string() },
+        },
+        _ => Reach::Broken { problem: error.to_string() },
+    }
+}
+
+/// Asks all of them at once: one that hangs holds up only itself.
+pub(crate) fn probe_all(found: &mut [DotnetProcess], timeout: Duration) {
+    /// Each waits most of the time, so many threads cost little; more targets than this are asked in turns.
+    const MOST_AT_ONCE: usize = 256;
+    for group in found.chunks_mut(MOST_AT_ONCE) {
+        std::thread::scope(|scope| {
+            for process in group {
+                scope.spawn(move || probe(process, timeout));
+            }
+        });
+    }
+}
