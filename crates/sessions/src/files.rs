@@ -1,0 +1,50 @@
+//! Writing so that a file is there whole or not at all, and is nobody else's.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::SessionError;
+
+pub(crate) const LOCK: &str = "lock";
+pub(crate) const MANIFEST: &str = "session.json";
+pub(crate) const REPORT: &str = "report.json";
+pub(crate) const OUTCOME: &str = "outcome.json";
+
+pub(crate) fn write_error(path: &Path) -> impl FnOnce(io::Error) -> SessionError + '_ {
+    move |source| SessionError::Write { path: path.to_owned(), source }
+}
+
+pub(crate) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> SessionError + '_ {
+    move |source| SessionError::Read { path: path.to_owned(), source }
+}
+
+/// Makes a folder that only its user can enter, and its parents.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Creates a file that only its user can read; it must not exist yet.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Writes `folder/name` so that it appears complete, or does not appear.
+pub(crate) fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SessionError> {
+    let target = folder.join(name);
+    let draft = folder.join(format!(".{name}.draft"));
+    let written = (|| {
+        let _ = fs::remove_file(&draft);
+        let mut file = private_file(&draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&draft, &target)?;
+        // The rename itself must survive a power cut, too.
+        File::open(folder)?.sync_all()
+    })();
+    written.map_err(|source| {
+        let _ = fs::remove_file(&draft);
+        SessionError::Write { path: target, source }
+    })
+}

@@ -1,0 +1,139 @@
+//! The folder that holds all sessions of a user.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::files::{self, MANIFEST, write_error};
+use crate::{Manifest, RunningSession, Session, SessionError, Status};
+
+/// Prefix of a folder in which a session is being begun.
+const DRAFT: &str = ".new-";
+/// How many sessions may begin in the same second with the same profiler and target.
+const MOST_TWINS: u32 = 1000;
+
+/// One folder of the store.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// The session, or why it cannot be read.
+    pub session: Result<Session, SessionError>,
+}
+
+/// The folder that holds all sessions of a user.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// The store in this folder, which need not exist yet.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Store { root }
+    }
+
+    /// The user's own: `DRDOTNET_SESSIONS`, or `drdotnet/sessions` under `XDG_STATE_HOME` or `~/.local/state`.
+    pub fn of_user() -> Result<Self, SessionError> {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = folder("DRDOTNET_SESSIONS")
+            .or_else(|| folder("XDG_STATE_HOME").map(|state| state.join("drdotnet/sessions")))
+            .or_else(|| folder("HOME").map(|home| home.join(".local/state/drdotnet/sessions")))
+            .ok_or(SessionError::NoHome)?;
+        Ok(Store { root })
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Begins a session under an id made from the time, the profiler and the pid.
+    pub fn begin(&self, manifest: &Manifest) -> Result<RunningSession, SessionError> {
+        files::private_folder(&self.root).map_err(write_error(&self.root))?;
+        let stamp: String =
+            manifest.started_at.to_string().chars().take(19).filter(|c| !matches!(c, '-' | ':')).collect();
+        let base = format!("{}-{}-{}", stamp.replace('T', "-"), manifest.profiler, manifest.target.pid);
+        for twin in 1..=MOST_TWINS {
+            let id = if twin == 1 { base.clone() } else { format!("{base}-{twin}") };
+            let draft = self.root.join(format!("{DRAFT}{id}-{}", std::process::id()));
+            let folder = self.root.join(&id);
+            if folder.exists() {
+                continue;
+            }
+            let session = RunningSession::begin_in(&draft, manifest)?;
+            match fs::rename(&draft, &folder) {
+                Ok(()) => return Ok(session.moved_to(folder)),
+                // Somebody else took the id since.
+                Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
+                    let _ = fs::remove_dir_all(&draft);
+                }
+                Err(error) => return Err(write_error(&folder)(error)),
+            }
+        }
+        let source = std::io::Error::from(ErrorKind::AlreadyExists);
+        Err(SessionError::Write { path: self.root.join(base), source })
+    }
+
+    /// All sessions, newest first. A damaged one is in the list with its error.
+    pub fn list(&self) -> Result<Vec<Entry>, SessionError> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(files::read_error(&self.root)(error)),
+        };
+        let mut list: Vec<Entry> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|id| !id.starts_with('.'))
+            .map(|id| Entry { session: Session::read(&self.root.join(&id)), id })
+            .collect();
+        list.sort_by(|a, b| b.id.cmp(&a.id));
+        Ok(list)
+    }
+
+    /// The session a user means: an id, its unique beginning, `last`, or the path of a session's folder.
+    pub fn find(&self, wanted: &str) -> Result<Session, SessionError> {
+        Session::read(&self.folder_of(wanted)?)
+    }
+
+    fn folder_of(&self, wanted: &str) -> Result<PathBuf, SessionError> {
+        let not_found = || SessionError::NotFound { id: wanted.to_owned(), store: self.root.clone() };
+        if wanted.contains('/') || wanted == "." || wanted == ".." {
+            let path = PathBuf::from(wanted);
+            return if path.is_dir() { Ok(path) } else { Err(not_found()) };
+        }
+        let ids: Vec<String> = self.list()?.into_iter().map(|entry| entry.id).collect();
+        if wanted == "last" {
+            return ids.first().map(|id| self.root.join(id)).ok_or_else(not_found);
+        }
+        if let Some(exact) = ids.iter().find(|id| *id == wanted) {
+            return Ok(self.root.join(exact));
+        }
+        let mut candidates: Vec<String> = ids.into_iter().filter(|id| id.starts_with(wanted)).collect();
+        match candidates.len() {
+            // A folder given with -o, named without a slash.
+            0 if Path::new(wanted).join(MANIFEST).exists() => Ok(PathBuf::from(wanted)),
+            0 => Err(not_found()),
+            1 => Ok(self.root.join(candidates.swap_remove(0))),
+            _ => Err(SessionError::Ambiguous { id: wanted.to_owned(), candidates }),
+        }
+    }
+
+    /// Removes a session that is not running. A damaged folder is removed only from the store itself.
+    pub fn remove(&self, wanted: &str) -> Result<PathBuf, SessionError> {
+        let folder = self.folder_of(wanted)?;
+        match Session::read(&folder) {
+            Ok(session) if session.status == Status::Running => {
+                return Err(SessionError::Running { id: session.id });
+            }
+            Err(error) if folder.parent() != Some(&self.root) => return Err(error),
+            _ => {}
+        }
+        fs::remove_dir_all(&folder).map_err(write_error(&folder))?;
+        Ok(folder)
+    }
+}
