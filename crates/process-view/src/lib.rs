@@ -24,6 +24,6 @@ mod linux;
 pub use error::ViewError;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, IdMap, Process, RuntimeMark, Stat, Status, Task, TaskState, architecture_of_elf, container_in_cgroup,
-    process_ids, user_name,
+    Clock, IdMap, Process, RuntimeMark, Stat, Status, Task, TaskState, architecture_of_elf,
+    container_in_cgroup, process_ids, user_name,
 };

@@ -68,7 +68,9 @@ impl Process {
         let bytes = read_bytes(self.id, &self.path("environ"))?;
         Ok(strings_between_nuls(&bytes)
             .into_iter()
-            .filter_map(|entry| entry.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .filter_map(|entry| {
+                entry.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+            })
             .collect())
     }
 
@@ -133,6 +135,12 @@ impl Process {
     #[must_use]
     pub fn open_files(&self) -> Option<usize> {
         fs::read_dir(self.path("fd")).ok().map(Iterator::count)
+    }
+
+    /// The largest resident memory it ever had, in bytes.
+    #[must_use]
+    pub fn peak_memory(&self) -> Option<u64> {
+        self.status().ok()?.peak_resident_bytes
     }
 
     pub(crate) fn path(&self, file: &str) -> String {

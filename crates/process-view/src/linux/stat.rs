@@ -119,7 +119,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LINE: &str = "42 (a) b (c) S 1 42 42 0 -1 4194304 1 2 3 4 150 50 0 0 20 0 7 0 9876 1000 200 18446744073709551615";
+    const LINE: &str =
+        "42 (a) b (c) S 1 42 42 0 -1 4194304 1 2 3 4 150 50 0 0 20 0 7 0 9876 1000 200 18446744073709551615";
 
     #[test]
     fn a_name_with_parentheses_is_read() {

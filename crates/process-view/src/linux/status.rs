@@ -32,6 +32,8 @@ pub struct Status {
     pub ids: IdMap,
     /// Resident memory in bytes.
     pub resident_bytes: Option<u64>,
+    /// Largest resident memory so far, in bytes.
+    pub peak_resident_bytes: Option<u64>,
     /// Effective capabilities, one bit each.
     pub capabilities: u64,
     /// Pid of a debugger, 0 when there is none.
@@ -54,7 +56,8 @@ impl Status {
                 }
                 "Gid" => status.group = words.nth(1)?.parse().ok()?,
                 "NSpid" => status.ids.pids = words.filter_map(|word| word.parse().ok()).collect(),
-                "VmRSS" => status.resident_bytes = words.next()?.parse::<u64>().ok()?.checked_mul(1024),
+                "VmRSS" => status.resident_bytes = kilobytes(words.next()?),
+                "VmHWM" => status.peak_resident_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
                 "TracerPid" => status.tracer = words.next()?.parse().ok()?,
                 _ => {}
@@ -62,6 +65,10 @@ impl Status {
         }
         has_user.then_some(status)
     }
+}
+
+fn kilobytes(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -1,0 +1,32 @@
+//! Why a profiler has no answer.
+
+use process_view::ViewError;
+use thiserror::Error;
+
+/// Why a profiler has no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProfilerError {
+    /// The target ended before anything could be measured.
+    #[error("the process ended before anything could be measured")]
+    TargetEnded,
+    /// The kernel did not show what was needed.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// The runtime is too old for this profiler.
+    #[error("{profiler} needs .NET {needed} or newer, the process runs {found}")]
+    RuntimeTooOld {
+        /// Which profiler.
+        profiler: &'static str,
+        /// Oldest version it supports.
+        needed: &'static str,
+        /// Version of the target.
+        found: String,
+    },
+    /// The target lives where this profiler cannot look.
+    #[error("{profiler} reads /proc, which does not show this process: it lives in another pid namespace")]
+    NotVisible {
+        /// Which profiler.
+        profiler: &'static str,
+    },
+}

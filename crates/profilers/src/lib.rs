@@ -1,0 +1,34 @@
+//! What we answer.
+//!
+//! ```text
+//! registry: PROFILERS --> list, help, docs index, later the web menu
+//!               |
+//! DotnetProcess, Settings --> Profiler::run --> Answer --> (run) --> model::Report
+//! ```
+//!
+//! A profiler answers one question in a few lines. It is one file that implements [`Profiler`] and one line in
+//! [`PROFILERS`]; the command line, help, sessions and renderings follow from its [`Spec`]. It collects with
+//! the engines of the other crates and returns an [`Answer`]; it prints nothing and opens no session.
+//!
+//! ```
+//! let threads = profilers::by_id("threads").unwrap();
+//! println!("{}", threads.spec().question);
+//! ```
+#![forbid(unsafe_code)]
+
+mod error;
+mod parameter;
+mod profiler;
+mod registry;
+mod run;
+mod settings;
+mod suggest;
+mod threads;
+
+pub use error::ProfilerError;
+pub use parameter::{Kind, Parameter};
+pub use profiler::{Answer, Control, Engine, Pause, Profiler, Run, Spec, Stop};
+pub use registry::{PROFILERS, UnknownProfiler, by_id};
+pub use run::run;
+pub use settings::{SettingError, Settings};
+pub use suggest::closest;

@@ -1,0 +1,123 @@
+//! What a profiler is.
+
+use std::time::Duration;
+
+use discovery::DotnetProcess;
+use model::{Cost, Finding, Section, WindowEnd};
+
+use crate::{Parameter, ProfilerError, Settings};
+
+/// Where the data comes from, least intrusive first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// The kernel's files about the process; the process notices nothing.
+    Proc,
+}
+
+impl Engine {
+    /// In a few words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Engine::Proc => "/proc, nothing sent to the process",
+        }
+    }
+}
+
+/// How long the target is stopped by a profiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Not at all.
+    None,
+}
+
+impl Pause {
+    /// In a few words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Pause::None => "no pause",
+        }
+    }
+}
+
+/// What everybody may know of a profiler without running it.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Stable id in kebab case: what users type.
+    pub id: &'static str,
+    /// Name for people.
+    pub name: &'static str,
+    /// The question it answers, in the user's words; at most 79 columns.
+    pub question: &'static str,
+    /// Where its data comes from.
+    pub engine: Engine,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Oldest runtime it works on, such as `3.1`.
+    pub since: &'static str,
+    /// How long the target is stopped.
+    pub pause: Pause,
+    /// What it costs the target, in one line.
+    pub cost: &'static str,
+    /// How long it looks when nothing is said.
+    pub duration: Duration,
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The time is over.
+    TimeOver,
+    /// The user wants the report now.
+    Cancelled,
+}
+
+/// How the world outside talks to a running profiler.
+pub trait Control: Sync {
+    /// Waits, at most this long; comes back early when the user wants the report now.
+    fn wait(&self, time: Duration) -> Stop;
+
+    /// Says how far it is.
+    fn progress(&self, elapsed: Duration, total: Duration, note: &str);
+}
+
+/// One run of a profiler.
+pub struct Run<'a> {
+    /// The target.
+    pub process: &'a DotnetProcess,
+    /// The parameters.
+    pub settings: &'a Settings,
+    /// How long to look.
+    pub duration: Duration,
+    /// Waiting and progress.
+    pub control: &'a dyn Control,
+}
+
+/// What a profiler returns; [`crate::run`] makes a report of it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The answer in one sentence.
+    pub summary: String,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// The detail.
+    pub sections: Vec<Section>,
+    /// What a reader must know to trust the numbers.
+    pub notes: Vec<String>,
+    /// What it cost, without the tool's own share, which is added later.
+    pub cost: Cost,
+    /// How long it really looked.
+    pub measured: Duration,
+    /// Why it ended.
+    pub end: WindowEnd,
+}
+
+/// Answers one question about a process.
+pub trait Profiler: Sync {
+    /// What everybody may know of it.
+    fn spec(&self) -> &'static Spec;
+
+    /// Looks, and answers. It ends by the run's duration, and early when the user or the target ends.
+    fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError>;
+}

@@ -1,0 +1,28 @@
+//! All profilers. A new one is one line here.
+
+use thiserror::Error;
+
+use crate::profiler::Profiler;
+use crate::suggest::closest;
+use crate::threads::Threads;
+
+/// All profilers, in the order in which they are listed.
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads];
+
+/// No profiler has this id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no profiler '{typed}'")]
+pub struct UnknownProfiler {
+    /// What was typed.
+    pub typed: String,
+    /// The nearest id that exists.
+    pub suggestion: Option<&'static str>,
+}
+
+/// The profiler with this id.
+pub fn by_id(id: &str) -> Result<&'static dyn Profiler, UnknownProfiler> {
+    PROFILERS.iter().copied().find(|profiler| profiler.spec().id == id).ok_or_else(|| UnknownProfiler {
+        typed: id.to_owned(),
+        suggestion: closest(id, PROFILERS.iter().map(|profiler| profiler.spec().id)),
+    })
+}

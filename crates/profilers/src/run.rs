@@ -1,0 +1,82 @@
+//! From a profiler's answer to a report.
+
+use model::{HostCost, ProfilerInfo, REPORT_SCHEMA, Report, Timestamp, Window};
+
+use crate::profiler::{Profiler, Run};
+use crate::{ProfilerError, by_id};
+
+/// Runs a profiler and makes the report.
+pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
+    let spec = profiler.spec();
+    debug_assert!(by_id(spec.id).is_ok(), "a profiler that is not in the registry");
+    if let Some(found) = &run.process.runtime_version
+        && is_older(found, spec.since)
+    {
+        return Err(ProfilerError::RuntimeTooOld {
+            profiler: spec.id,
+            needed: spec.since,
+            found: found.clone(),
+        });
+    }
+    let started_at = Timestamp::now();
+    let answer = profiler.run(run)?;
+    let mut report = Report {
+        schema: REPORT_SCHEMA.to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        profiler: ProfilerInfo {
+            id: spec.id.to_owned(),
+            name: spec.name.to_owned(),
+            question: spec.question.to_owned(),
+            parameters: run.settings.all(),
+        },
+        target: run.process.target(),
+        window: Window {
+            started_at,
+            requested_ns: nanos(run.duration),
+            measured_ns: nanos(answer.measured),
+            end: answer.end,
+        },
+        summary: answer.summary,
+        findings: answer.findings,
+        sections: answer.sections,
+        notes: answer.notes,
+        cost: answer.cost,
+    };
+    report.cost.host = host_cost();
+    report.rank_findings();
+    Ok(report)
+}
+
+fn nanos(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// `3.1` against `9.0.7`: by numbers, not by letters.
+fn is_older(found: &str, needed: &str) -> bool {
+    let numbers = |text: &str| -> Vec<u32> {
+        text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+    };
+    let (found, needed) = (numbers(found), numbers(needed));
+    !found.is_empty() && found < needed
+}
+
+/// What this tool used so far.
+fn host_cost() -> HostCost {
+    let me = process_view::Process::this();
+    let clock = process_view::Clock::now();
+    let cpu = me.stat().map(|stat| clock.duration(stat.cpu_ticks())).unwrap_or_default();
+    HostCost { cpu_ns: nanos(cpu), peak_memory_bytes: me.peak_memory().unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(is_older("3.1.23", "9"));
+        assert!(!is_older("10.0.9", "9"));
+        assert!(!is_older("9.0.7", "9.0"));
+        assert!(!is_older("unknown", "9"));
+    }
+}

@@ -1,0 +1,199 @@
+//! Analysing: from what was seen to an answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{
+    Body, Cell, Column, Confidence, Cost, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
+    WindowEnd, format_duration,
+};
+
+use super::watch::{Seen, Watched};
+use crate::Settings;
+use crate::profiler::Answer;
+
+/// Shorter windows prove nothing about a thread's habits.
+const SHORTEST_PROOF: Duration = Duration::from_millis(900);
+/// Looks in which a thread must be seen inside the kernel, without exception, to count as stuck.
+const STUCK_LOOKS: u32 = 3;
+/// Growth that is worth a word: at least this many threads more, and this part of those at the start.
+const GROWTH: usize = 10;
+const GROWTH_SHARE: usize = 5;
+/// Names beyond this many are left out of the table of groups.
+const MOST_GROUPS: usize = 15;
+
+pub(super) fn answer(watched: &Watched, settings: &Settings) -> Answer {
+    let mut sections = vec![thread_table(watched, settings)];
+    sections.extend(group_table(watched));
+    Answer {
+        summary: summary(watched),
+        findings: findings(watched, settings),
+        sections,
+        notes: notes(watched),
+        cost: Cost {
+            method: "read from /proc; nothing sent to the process".to_owned(),
+            bytes: watched.bytes,
+            events: watched.looks,
+            ..Cost::default()
+        },
+        measured: watched.measured,
+        end: watched.end,
+    }
+}
+
+fn percent(nanos: u64, of: Duration) -> f64 {
+    if of.is_zero() { 0.0 } else { 100.0 * Duration::from_nanos(nanos).as_secs_f64() / of.as_secs_f64() }
+}
+
+fn summary(watched: &Watched) -> String {
+    let used: u64 = watched.threads.iter().map(Seen::cpu_used).sum();
+    let living = || watched.threads.iter().filter(|thread| !thread.ended);
+    let running = living().filter(|thread| thread.state.word() == "running").count();
+    format!(
+        "{} threads, {running} running, using {:.1} % of one CPU over {}.",
+        living().count(),
+        percent(used, watched.measured),
+        format_duration(watched.measured),
+    )
+}
+
+fn thread_table(watched: &Watched, settings: &Settings) -> Section {
+    let mut threads: Vec<&Seen> = watched.threads.iter().collect();
+    match settings.choice("sort") {
+        "name" => threads.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id))),
+        "start" => threads.sort_by_key(|thread| (thread.started_at, thread.id)),
+        "tid" => threads.sort_by_key(|thread| thread.id),
+        _ => threads.sort_by_key(|thread| (std::cmp::Reverse(thread.cpu_used()), thread.id)),
+    }
+    let mut table = Table::new([
+        Column::new("name", "Name", Unit::Text),
+        Column::new("tid", "TID", Unit::Id),
+        Column::new("state", "State", Unit::Text),
+        Column::new("cpu-percent", "CPU", Unit::Percent),
+        Column::new("cpu", "CPU time", Unit::Nanoseconds),
+        Column::new("started-at", "Started", Unit::Time),
+    ]);
+    let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
+    for thread in threads.iter().take(top) {
+        table.push([
+            Cell::from(thread.name.as_str()),
+            Cell::from(thread.id.0),
+            Cell::from(if thread.ended { "ended" } else { thread.state.word() }),
+            Cell::from(percent(thread.cpu_used(), watched.measured)),
+            Cell::from(thread.cpu_used()),
+            Cell::from(thread.started_at.to_string()),
+        ]);
+    }
+    table.omitted_rows = u64::try_from(threads.len().saturating_sub(top)).unwrap_or(0);
+    Section::new("threads", "Threads", Body::Table(table))
+}
+
+/// Threads of one name are one kind of work: with hundreds of pool threads this is the table that tells.
+fn group_table(watched: &Watched) -> Option<Section> {
+    let mut groups: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for thread in &watched.threads {
+        let (count, cpu) = groups.entry(&thread.name).or_default();
+        *count += 1;
+        *cpu += thread.cpu_used();
+    }
+    if groups.len() == watched.threads.len() {
+        return None;
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(name, (count, cpu))| (std::cmp::Reverse((*cpu, *count)), *name));
+    let mut table = Table::new([
+        Column::new("name", "Name", Unit::Text),
+        Column::new("threads", "Threads", Unit::Count),
+        Column::new("cpu-percent", "CPU", Unit::Percent),
+    ]);
+    for (name, (count, cpu)) in groups.iter().take(MOST_GROUPS) {
+        table.push([Cell::from(*name), Cell::from(*count), Cell::from(percent(*cpu, watched.measured))]);
+    }
+    table.omitted_rows = u64::try_from(groups.len().saturating_sub(MOST_GROUPS)).unwrap_or(0);
+    Some(Section::new("names", "By name", Body::Table(table)))
+}
+
+fn findings(watched: &Watched, settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if watched.measured < SHORTEST_PROOF {
+        return findings;
+    }
+    let window = format_duration(watched.measured);
+    #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
+    let busy = settings.integer("busy") as f64;
+    for thread in watched.threads.iter().filter(|thread| !thread.ended) {
+        let used = percent(thread.cpu_used(), watched.measured);
+        let culprit = Culprit::new(CulpritKind::Thread, format!("{} (tid {})", thread.name, thread.id));
+        if used >= busy {
+            findings.push(
+                Finding::new(
+                    "busy-thread",
+                    Severity::Info,
+                    Confidence::High,
+                    format!("Thread '{}' keeps a processor busy", thread.name),
+                )
+                .culprit(culprit)
+                .evidence(
+                    "CPU used",
+                    format!("{} of {window}", format_duration(Duration::from_nanos(thread.cpu_used()))),
+                )
+                .advice("Fine if it is meant to compute. If not, look for a loop that never waits."),
+            );
+        } else if thread.looks >= STUCK_LOOKS && thread.looks_in_kernel == thread.looks {
+            findings.push(
+                Finding::new(
+                    "stuck-in-kernel",
+                    Severity::Warning,
+                    Confidence::Medium,
+                    format!("Thread '{}' is stuck inside the kernel", thread.name),
+                )
+                .culprit(culprit)
+                .evidence(
+                    "Uninterruptible sleep",
+                    format!("in {} of {} looks over {window}", thread.looks, thread.looks),
+                )
+                .advice(
+                    "It waits for a disk, a network file system or a device. Check the mounts and dmesg.",
+                ),
+            );
+        }
+    }
+    findings.extend(growth(watched, &window));
+    findings
+}
+
+fn growth(watched: &Watched, window: &str) -> Option<Finding> {
+    let grown = watched.at_end.saturating_sub(watched.at_start);
+    if grown < GROWTH || grown * GROWTH_SHARE < watched.at_start {
+        return None;
+    }
+    let mut born: BTreeMap<&str, usize> = BTreeMap::new();
+    for thread in watched.threads.iter().filter(|thread| thread.born_in_window && !thread.ended) {
+        *born.entry(&thread.name).or_default() += 1;
+    }
+    let (name, count) = born.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(
+        Finding::new(
+            "thread-growth",
+            Severity::Warning,
+            Confidence::Medium,
+            format!("The number of threads grows: {grown} more within {window}"),
+        )
+        .culprit(Culprit::new(CulpritKind::Thread, format!("{count} new threads named '{name}'")))
+        .evidence("Threads", format!("{} at the start, {} at the end", watched.at_start, watched.at_end))
+        .advice("Run it again in a minute: a pool that warms up stops growing, a leak does not.")
+        .advice("Look at who starts these threads, and at what they wait for."),
+    )
+}
+
+fn notes(watched: &Watched) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |wanted: fn(&Seen) -> bool| watched.threads.iter().filter(|thread| wanted(thread)).count();
+    let (born, ended) = (count(|thread| thread.born_in_window), count(|thread| thread.ended));
+    if watched.end != WindowEnd::TargetExited && born + ended > 0 {
+        notes.push(format!(
+            "{born} threads started and {ended} ended meanwhile. Threads that lived between two looks were not seen."
+        ));
+    }
+    notes
+}

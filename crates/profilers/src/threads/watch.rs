@@ -1,0 +1,144 @@
+//! Collecting: look at every thread again and again until the time is over.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use model::{ThreadId, Timestamp, WindowEnd};
+use process_view::{Clock, Process, Task, TaskState};
+
+use crate::ProfilerError;
+use crate::profiler::{Run, Stop};
+
+/// Time between two looks, unless a look itself takes long.
+const PERIOD: Duration = Duration::from_millis(250);
+/// A look may take at most this part of the time, so that we are no load ourselves.
+const LOOK_SHARE: u32 = 50;
+
+/// What was seen of one thread.
+pub(super) struct Seen {
+    pub(super) id: ThreadId,
+    pub(super) name: String,
+    pub(super) state: TaskState,
+    pub(super) started_at: Timestamp,
+    /// Start in ticks: with the id it names a thread for good.
+    start_ticks: u64,
+    /// Processor time when first seen; 0 for a thread born in the window.
+    cpu_before: u64,
+    /// Processor time when last seen.
+    cpu_last: u64,
+    /// Looks in which it was seen, and of those, in uninterruptible sleep.
+    pub(super) looks: u32,
+    pub(super) looks_in_kernel: u32,
+    pub(super) born_in_window: bool,
+    pub(super) ended: bool,
+}
+
+impl Seen {
+    /// Processor time used in the window, in nanoseconds.
+    pub(super) fn cpu_used(&self) -> u64 {
+        self.cpu_last.saturating_sub(self.cpu_before)
+    }
+}
+
+/// Everything that was seen.
+pub(super) struct Watched {
+    pub(super) threads: Vec<Seen>,
+    pub(super) at_start: usize,
+    pub(super) at_end: usize,
+    pub(super) measured: Duration,
+    pub(super) end: WindowEnd,
+    pub(super) looks: u64,
+    pub(super) bytes: u64,
+}
+
+/// Watches the target's threads for the run's duration.
+pub(super) fn watch(run: &Run<'_>) -> Result<Watched, ProfilerError> {
+    let process = Process::new(run.process.pid);
+    let birth = process.stat().map_err(|_| ProfilerError::TargetEnded)?.start_ticks;
+    let clock = Clock::now();
+    let started = Instant::now();
+    let mut watch = Watch { clock, threads: BTreeMap::new(), bytes: 0, first: true };
+    let mut looks = 1;
+    let mut at_end = watch.look(&process).ok_or(ProfilerError::TargetEnded)?;
+    let at_start = at_end;
+    let mut cost = started.elapsed();
+    let mut measured = Duration::ZERO;
+    let end = loop {
+        let left = run.duration.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            break WindowEnd::Completed;
+        }
+        run.control.progress(started.elapsed(), run.duration, &format!("{at_end} threads"));
+        let stop = run.control.wait(left.min(PERIOD.max(cost * LOOK_SHARE)));
+        let look = Instant::now();
+        // Another process may have got the pid since; its threads are not the target's.
+        let same = process.is_alive() && process.stat().is_ok_and(|stat| stat.start_ticks == birth);
+        let Some(count) = same.then(|| watch.look(&process)).flatten() else {
+            break WindowEnd::TargetExited;
+        };
+        at_end = count;
+        looks += 1;
+        cost = look.elapsed();
+        measured = started.elapsed();
+        if stop == Stop::Cancelled {
+            break WindowEnd::Cancelled;
+        }
+    };
+    let threads: Vec<Seen> = watch.threads.into_values().collect();
+    Ok(Watched { threads, at_start, at_end, measured, end, looks, bytes: watch.bytes })
+}
+
+struct Watch {
+    clock: Clock,
+    threads: BTreeMap<(ThreadId, u64), Seen>,
+    bytes: u64,
+    first: bool,
+}
+
+impl Watch {
+    /// One look at every thread; their number, or `None` when the process is gone.
+    fn look(&mut self, process: &Process) -> Option<usize> {
+        /// Size of the two lines the kernel writes for us per thread, roughly.
+        const BYTES_PER_THREAD: u64 = 250;
+        let tasks = process.tasks().ok().filter(|tasks| !tasks.is_empty())?;
+        for seen in self.threads.values_mut() {
+            seen.ended = true;
+        }
+        let mut count = 0;
+        for task in &tasks {
+            count += usize::from(self.look_at(task).is_some());
+            self.bytes += BYTES_PER_THREAD;
+        }
+        self.first = false;
+        (count > 0).then_some(count)
+    }
+
+    fn look_at(&mut self, task: &Task) -> Option<()> {
+        let stat = task.stat().ok()?;
+        let ticks = u64::try_from(self.clock.duration(stat.cpu_ticks()).as_nanos()).unwrap_or(u64::MAX);
+        let cpu = task.cpu_nanos().unwrap_or(ticks);
+        let born_in_window = !self.first;
+        let seen = self.threads.entry((task.id, stat.start_ticks)).or_insert_with(|| Seen {
+            id: task.id,
+            name: String::new(),
+            state: stat.state,
+            started_at: self.clock.moment(stat.start_ticks),
+            start_ticks: stat.start_ticks,
+            cpu_before: if born_in_window { 0 } else { cpu },
+            cpu_last: cpu,
+            looks: 0,
+            looks_in_kernel: 0,
+            born_in_window,
+            ended: false,
+        });
+        // Programs name their threads some time after they start them.
+        seen.name = stat.name;
+        seen.state = stat.state;
+        seen.cpu_last = cpu.max(seen.cpu_last);
+        seen.looks += 1;
+        seen.looks_in_kernel += u32::from(stat.state == TaskState::DiskSleep);
+        seen.ended = false;
+        debug_assert_eq!(seen.start_ticks, stat.start_ticks);
+        Some(())
+    }
+}
