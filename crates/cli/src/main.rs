@@ -1,2 +1,37 @@
-//! t
-fn main() {}
+//! `drdotnet`: finds what is wrong with a running .NET process.
+//!
+//! ```text
+//! args (as typed) --> commands --> discovery, profilers, sessions --> reports --> stdout
+//!                        |
+//!                        +-- Failure --> explain: what, why, what next --> stderr, exit code
+//! ```
+//!
+//! Answers go to standard output; everything else (progress, hints, errors) goes to standard error, so that
+//! `--json` can be piped. Only `main` ends the process.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod control;
+mod exit_code;
+mod explain;
+mod output;
+mod progress;
+mod screen;
+mod selection;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = args::Arguments::parse();
+    let screen = screen::Screen::detect(arguments.color);
+    match commands::dispatch(arguments.command, &screen) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::to_stderr(&failure.text(&screen));
+            failure.code.into()
+        }
+    }
+}

@@ -215,9 +215,14 @@ mod tests {
 
     #[test]
     fn a_dump_request_has_flags_only_from_version_two() {
-        let options =
-            DumpOptions { path: "a".into(), kind: DumpKind::Full, log: true, crash_report: true };
-        assert_eq!(options.payload(Command::GenerateCoreDump).last_chunk::<8>(), Some(&[4, 0, 0, 0, 1, 0, 0, 0]));
-        assert_eq!(options.payload(Command::GenerateCoreDump3).last_chunk::<8>(), Some(&[4, 0, 0, 0, 5, 0, 0, 0]));
+        let options = DumpOptions { path: "a".into(), kind: DumpKind::Full, log: true, crash_report: true };
+        assert_eq!(
+            options.payload(Command::GenerateCoreDump).last_chunk::<8>(),
+            Some(&[4, 0, 0, 0, 1, 0, 0, 0])
+        );
+        assert_eq!(
+            options.payload(Command::GenerateCoreDump3).last_chunk::<8>(),
+            Some(&[4, 0, 0, 0, 5, 0, 0, 0])
+        );
     }
 }

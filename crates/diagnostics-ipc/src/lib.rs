@@ -44,12 +44,13 @@ pub use hresult::HResult;
 pub use message::{HEADER_SIZE, Header, MAX_PAYLOAD, ReplyKind};
 pub use reply::{Advertise, ProcessInfo, ProcessInfoVersion};
 pub use trace::{
-    BufferingMode, EventFilter, Feature, Granted, Level, Provider, Rundown, SessionId, TraceRequest, Tracepoints,
-    UserEventsProvider,
+    BufferingMode, EventFilter, Feature, Granted, Level, Provider, Rundown, SessionId, TraceRequest,
+    Tracepoints, UserEventsProvider,
 };
 #[cfg(unix)]
 pub use unix::{
-    Endpoint, LaunchError, Launched, PortServer, RuntimeSeen, TraceStream, Welcome, diagnostic_ports_variable, launch,
+    Endpoint, LaunchError, Launched, PortServer, RuntimeSeen, TraceStream, Welcome,
+    diagnostic_ports_variable, launch,
 };
 
 /// Decoders on their own, for fuzzing: none of them may panic on any bytes.

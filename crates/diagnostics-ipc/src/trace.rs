@@ -314,7 +314,10 @@ mod tests {
         request.rundown = Rundown::None;
         request.stacks = false;
         let attempts = request.attempts();
-        assert_eq!(commands(&request), [Command::CollectTracing3, Command::CollectTracing2, Command::CollectTracing]);
+        assert_eq!(
+            commands(&request),
+            [Command::CollectTracing3, Command::CollectTracing2, Command::CollectTracing]
+        );
         assert_eq!(attempts[2].given_up, [Feature::NoStacks, Feature::NoRundown]);
     }
 

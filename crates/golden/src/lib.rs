@@ -21,7 +21,8 @@ pub fn check(path: impl AsRef<Path>, actual: &str) {
     let path = path.as_ref();
     if std::env::var_os("DRDOTNET_BLESS").is_some_and(|value| value == "1") {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).unwrap_or_else(|error| panic!("creating {}: {error}", parent.display()));
+            fs::create_dir_all(parent)
+                .unwrap_or_else(|error| panic!("creating {}: {error}", parent.display()));
         }
         fs::write(path, actual).unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
         return;

@@ -28,6 +28,7 @@ mod ids;
 mod report;
 mod section;
 mod target;
+mod tree;
 
 pub use cost::{Cost, HostCost, Pauses};
 pub use duration::{DurationError, format_duration, parse_duration};
@@ -35,9 +36,10 @@ pub use finding::{Confidence, Culprit, CulpritKind, Evidence, Finding, Severity}
 pub use ids::{ProcessId, ThreadId};
 pub use report::{ProfilerInfo, REPORT_SCHEMA, Report, SchemaError, Window, WindowEnd};
 pub use section::{
-    Body, Cell, Column, Frame, FrameKind, Line, Node, Point, Section, Series, Stack, Stacks, Table, Tree, Unit,
+    Body, Cell, Column, Frame, FrameKind, Line, Point, Section, Series, Stack, Stacks, Table, Unit,
 };
 pub use target::Target;
+pub use tree::{Node, Tree};
 
 /// A moment in time, written as RFC 3339 in UTC.
 pub use jiff::Timestamp;

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::tree::Tree;
+
 /// What a number or text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -121,27 +123,6 @@ impl Table {
         row.resize(self.columns.len(), Cell::Missing);
         self.rows.push(row);
     }
-}
-
-/// A tree whose nodes carry values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tree {
-    /// What the values of each node mean.
-    pub columns: Vec<Column>,
-    /// The top nodes.
-    pub roots: Vec<Node>,
-}
-
-/// One node of a [`Tree`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Node {
-    /// What it stands for.
-    pub label: String,
-    /// One value per column of the tree.
-    pub values: Vec<Cell>,
-    /// The nodes below.
-    #[serde(default)]
-    pub children: Vec<Node>,
 }
 
 /// Where the code of a frame comes from.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use model::*;
 
 fn sample() -> Report {
-    let mut table = Table::new([Column::new("name", "Name", Unit::Text), Column::new("cpu", "CPU", Unit::Percent)]);
+    let mut table =
+        Table::new([Column::new("name", "Name", Unit::Text), Column::new("cpu", "CPU", Unit::Percent)]);
     table.push([Cell::from("main"), Cell::from(12.5)]);
     table.push([Cell::from("lost"), Cell::from(f64::NAN)]);
     Report {
@@ -66,7 +67,9 @@ fn findings_are_ranked_worst_first() {
 #[test]
 fn another_version_and_a_ragged_table_are_refused() {
     let newer = sample().to_json().unwrap().replace("report/1", "report/2");
-    assert!(matches!(Report::from_json(&newer), Err(SchemaError::Version { found }) if found.ends_with("/2")));
+    assert!(
+        matches!(Report::from_json(&newer), Err(SchemaError::Version { found }) if found.ends_with("/2"))
+    );
     let mut ragged = sample();
     let Body::Table(table) = &mut ragged.sections[0].body else { unreachable!() };
     table.rows[0].pop();

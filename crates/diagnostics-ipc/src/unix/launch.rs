@@ -75,7 +75,8 @@ impl Launched {
     /// wait for a port: they must not hang when this tool has ended by then. (.NET 5 cannot be told; its
     /// children are resumed by the port as long as it serves.)
     pub fn resume(&self) -> Result<(), IpcError> {
-        match self.client.set_environment_variable(PORTS, &diagnostic_ports_variable(self.port.path(), false)) {
+        match self.client.set_environment_variable(PORTS, &diagnostic_ports_variable(self.port.path(), false))
+        {
             Err(error) if !error.is_unknown_command() => return Err(error),
             _ => {}
         }
@@ -117,7 +118,11 @@ pub fn launch(
             return Err(LaunchError::Ended { program, status });
         }
         if started.elapsed() > timeout || give_up(&child) {
-            return Err(LaunchError::NoRuntime { program, waited: started.elapsed(), child: Box::new(child) });
+            return Err(LaunchError::NoRuntime {
+                program,
+                waited: started.elapsed(),
+                child: Box::new(child),
+            });
         }
     }
 }

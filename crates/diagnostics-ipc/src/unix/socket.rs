@@ -14,8 +14,8 @@ use std::time::Duration;
 use model::ProcessId;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
-    connect, sendmsg, socket_with,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect, sendmsg, socket_with,
 };
 
 use super::Connection;

@@ -1,5 +1,8 @@
 //! The one system call that the safe wrappers get wrong.
-#![expect(unsafe_code, reason = "a foreign pid namespace makes the peer's pid 0, which rustix's Pid cannot hold")]
+#![expect(
+    unsafe_code,
+    reason = "a foreign pid namespace makes the peer's pid 0, which rustix's Pid cannot hold"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,0 +1,110 @@
+//! The command line as it is typed. Nothing here does any work.
+
+mod sessions;
+mod target;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use sessions::SessionCommand;
+pub use target::{OneTarget, RunTarget};
+
+use crate::screen::ColourChoice;
+
+const EXAMPLES: &str = "\
+Examples:
+  drdotnet ps                                list the .NET processes of this machine
+  drdotnet info -p 4242                      describe one, and what can be collected from it
+  drdotnet run threads -p 4242               ask one question, for the default time
+  drdotnet run threads -n Shop.Api --duration 30s --json
+  drdotnet run threads -- dotnet App.dll     start a program and look at it
+  drdotnet sessions show last                the latest report again
+
+Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
+
+/// Finds what is wrong with a running .NET process.
+///
+/// No restart, no flag set in advance, almost no cost to the process.
+#[derive(Debug, Parser)]
+#[command(name = "drdotnet", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Arguments {
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "Display")]
+    pub color: ColourChoice,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the .NET processes of this machine
+    Ps(PsArgs),
+    /// Describe one process, and what can be collected from it
+    Info(InfoArgs),
+    /// List the questions that can be asked
+    Profilers(ProfilersArgs),
+    /// Ask one question of a process
+    #[command(after_help = crate::commands::run_help())]
+    Run(RunArgs),
+    /// Look at earlier runs
+    #[command(subcommand)]
+    Sessions(SessionCommand),
+    /// Try it on a real .NET program that is sick (fetches what it needs)
+    #[cfg(feature = "demo")]
+    Demo,
+}
+
+/// `drdotnet ps`
+#[derive(Debug, Args)]
+pub struct PsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `drdotnet info`
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    #[command(flatten)]
+    pub target: OneTarget,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show the values of environment variables that look like secrets
+    #[arg(long)]
+    pub show_secrets: bool,
+}
+
+/// `drdotnet profilers`
+#[derive(Debug, Args)]
+pub struct ProfilersArgs {
+    /// Describe this one with all its parameters
+    pub profiler: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `drdotnet run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which question; `drdotnet profilers` lists them
+    pub profiler: String,
+    #[command(flatten)]
+    pub target: RunTarget,
+    /// How long to look: 10, 10s, 2m, 00:00:10 [default: the profiler's own]
+    #[arg(short, long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Set a parameter of the profiler; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// Keep the session in this folder, new or empty [default: the user's own]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,72 @@
+//! `drdotnet sessions`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What to do with earlier runs.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List earlier runs, newest first
+    List(ListArgs),
+    /// Show the report of one
+    Show(ShowArgs),
+    /// Open the report of one in the browser
+    Open(OpenArgs),
+    /// Write the report of one in another format
+    Export(ExportArgs),
+    /// Remove some
+    Rm(RemoveArgs),
+}
+
+/// `drdotnet sessions list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `drdotnet sessions show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Id, its unique beginning, `last`, or the path of a session folder
+    pub session: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `drdotnet sessions open`
+#[derive(Debug, Args)]
+pub struct OpenArgs {
+    /// Id, its unique beginning, `last`, or the path of a session folder
+    pub session: String,
+}
+
+/// `drdotnet sessions export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Id, its unique beginning, `last`, or the path of a session folder
+    pub session: String,
+    /// terminal, markdown, html or json
+    #[arg(short, long, default_value = "markdown")]
+    pub format: String,
+    /// Write to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `drdotnet sessions rm`
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct RemoveArgs {
+    /// Ids, their unique beginnings, or `last`
+    pub sessions: Vec<String>,
+    /// All that are older than this, such as 7d
+    #[arg(long, value_name = "TIME", conflicts_with = "sessions")]
+    pub older_than: Option<String>,
+    /// All that are not running
+    #[arg(long, conflicts_with_all = ["sessions", "older_than"])]
+    pub all: bool,
+}

@@ -1,0 +1,65 @@
+//! Ctrl+C and SIGTERM end a run early, with its report. A second Ctrl+C ends the tool at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use profilers::{Control, Stop};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::progress::Progress;
+
+/// How quickly a signal is noticed.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Exit code of a tool that was interrupted for good, as shells expect it.
+const INTERRUPTED: i32 = 130;
+
+/// Whether the user has asked for the end.
+#[derive(Clone)]
+pub struct Interrupt {
+    asked: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Begins to listen.
+    pub fn listen() -> std::io::Result<Interrupt> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Order matters: the first signal finds the flag unset and sets it, the second finds it set.
+            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
+            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+        }
+        Ok(Interrupt { asked })
+    }
+
+    /// Whether the user has asked for the end.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+}
+
+/// What a profiler sees of the user.
+pub struct UserControl<'a> {
+    pub interrupt: &'a Interrupt,
+    pub progress: &'a Progress,
+}
+
+impl Control for UserControl<'_> {
+    fn wait(&self, time: Duration) -> Stop {
+        let end = Instant::now() + time;
+        loop {
+            if self.interrupt.is_asked() {
+                return Stop::Cancelled;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Stop::TimeOver;
+            }
+            std::thread::sleep(left.min(GLANCE));
+        }
+    }
+
+    fn progress(&self, elapsed: Duration, total: Duration, note: &str) {
+        self.progress.update(elapsed, total, note);
+    }
+}

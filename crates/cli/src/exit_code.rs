@@ -1,0 +1,51 @@
+//! Exit codes: one per cause, so that a script can tell them apart. They never change their meaning.
+
+use std::process::ExitCode;
+
+/// Why the tool ended. 0 is success, and 2 is clap's for a command line it cannot read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Something that should not happen.
+    Unexpected = 1,
+    /// No process has this pid.
+    NoSuchProcess = 3,
+    /// It is no .NET process.
+    NotDotnet = 4,
+    /// This user may not reach it.
+    Forbidden = 5,
+    /// Its diagnostics are off.
+    DiagnosticsOff = 6,
+    /// It does not answer.
+    NoAnswer = 7,
+    /// It ended in the middle.
+    TargetEnded = 8,
+    /// A file could not be written: full, read-only or forbidden.
+    Disk = 9,
+    /// No such profiler or format.
+    UnknownProfiler = 10,
+    /// No such parameter, or not a value for it.
+    BadParameter = 11,
+    /// Not a duration.
+    BadDuration = 12,
+    /// Several processes have this name.
+    AmbiguousName = 13,
+    /// No process has this name.
+    NoSuchName = 14,
+    /// A session folder is damaged.
+    CorruptSession = 15,
+    /// No such session, or it has no report.
+    NoSuchSession = 16,
+    /// The runtime, or where it runs, does not allow this profiler.
+    Unsupported = 17,
+    /// The program after `--` could not be started, or has no runtime.
+    LaunchFailed = 18,
+    /// The demo's programs could not be prepared.
+    #[cfg_attr(not(feature = "demo"), expect(dead_code, reason = "only the demo can fail so"))]
+    DemoFailed = 19,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}

@@ -1,0 +1,75 @@
+//! Errors to advice: what failed, why with the values seen, what to do next.
+
+mod find;
+mod launch;
+mod session;
+mod setting;
+
+use anstyle::{AnsiColor, Style};
+use profilers::ProfilerError;
+use reports::printable;
+
+use crate::exit_code::Code;
+use crate::screen::Screen;
+
+/// A failure as the user sees it.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub code: Code,
+    what: String,
+    why: Option<String>,
+    next: Vec<String>,
+}
+
+impl Failure {
+    /// What failed.
+    pub fn new(code: Code, what: impl Into<String>) -> Failure {
+        Failure { code, what: what.into(), why: None, next: Vec::new() }
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn why(mut self, why: impl Into<String>) -> Failure {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Failure {
+        self.next.push(next.into());
+        self
+    }
+
+    /// As text, with what the target said made harmless.
+    pub fn text(&self, screen: &Screen) -> String {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let dim = Style::new().dimmed();
+        let mut text = format!("{} {}\n", screen.paint_error("error:", red), printable(&self.what));
+        if let Some(why) = &self.why {
+            text += &format!("  {}  {}\n", screen.paint_error("why:", dim), printable(why));
+        }
+        for next in &self.next {
+            text += &format!("  {} {}\n", screen.paint_error("next:", dim), printable(next));
+        }
+        text
+    }
+}
+
+impl From<ProfilerError> for Failure {
+    fn from(error: ProfilerError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ProfilerError::TargetEnded => {
+                Failure::new(Code::TargetEnded, what).next("drdotnet ps   lists the processes that are there now")
+            }
+            ProfilerError::RuntimeTooOld { .. } => {
+                Failure::new(Code::Unsupported, what).next("drdotnet profilers   says which runtime each one needs")
+            }
+            ProfilerError::NotVisible { .. } => Failure::new(Code::Unsupported, what)
+                .next("share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod"),
+            _ => Failure::new(Code::Unexpected, what),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Processes that are not there, are not .NET, or cannot be reached.
+
+use discovery::{DotnetProcess, FindError, Off, Reach};
+use model::format_duration;
+use process_view::TaskState;
+
+use super::Failure;
+use crate::exit_code::Code;
+
+/// Most processes named in a message.
+const MOST_NAMED: usize = 8;
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Failure {
+        let what = error.to_string();
+        match error {
+            FindError::NoSuchProcess { others, .. } => Failure::new(Code::NoSuchProcess, what)
+                .why("/proc does not show it: it ended, or it lives in a pid namespace that is not ours")
+                .next(choose_from(&others)),
+            FindError::NotDotnet { sure, .. } => {
+                let seen = if sure {
+                    "it has no diagnostics socket and no sign of the .NET runtime"
+                } else {
+                    "it has no sign of the .NET runtime that this user may see"
+                };
+                let failure = Failure::new(Code::NotDotnet, what).why(seen);
+                if sure {
+                    failure.next("drdotnet ps   lists the .NET processes")
+                } else {
+                    failure.next("run it again as root, which may see more")
+                }
+            }
+            FindError::NoSuchName { others, .. } => Failure::new(Code::NoSuchName, what)
+                .why("names are compared with the entry assembly and the executable, in full")
+                .next(choose_from(&others)),
+            FindError::Ambiguous { candidates, .. } => {
+                let mut failure = Failure::new(Code::AmbiguousName, what);
+                for process in candidates.iter().take(MOST_NAMED) {
+                    failure = failure.next(format!("-p {}   {}", process.pid, cut(&process.command_line)));
+                }
+                failure
+            }
+            _ => Failure::new(Code::Unexpected, what),
+        }
+    }
+}
+
+/// The failure that a process's reach amounts to, when a command needs its runtime.
+pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
+    let who = format!("{} ({})", process.pid, process.name);
+    let owner = process.user.as_ref().map_or("another user".to_owned(), discovery::User::shown);
+    Some(match &process.reach {
+        Reach::Ready => return None,
+        Reach::Forbidden if rustix::process::geteuid().is_root() => {
+            Failure::new(Code::Forbidden, format!("process {who} of user {owner} cannot be reached"))
+                .why("root here lacks the right CAP_SYS_PTRACE, without which /proc hides the process's files")
+                .next("docker run --cap-add SYS_PTRACE, or securityContext.capabilities.add in a pod")
+        }
+        Reach::Forbidden => Failure::new(Code::Forbidden, format!("process {who} belongs to user {owner}"))
+            .why("only its user and root may talk to its runtime")
+            .next(format!("sudo -u {owner} drdotnet ...   or as root: sudo drdotnet ...")),
+        Reach::Off(Off::Variable(variable)) => {
+            Failure::new(Code::DiagnosticsOff, format!("process {who} has its diagnostics switched off"))
+                .why(format!("{variable} is set in its environment"))
+                .next("restart it without that variable to ask its runtime")
+                .next(proc_only(process))
+        }
+        Reach::Off(Off::NoSocket { expected }) => {
+            Failure::new(Code::DiagnosticsOff, format!("process {who} has no diagnostics socket"))
+                .why(format!("there is none at {expected}: diagnostics are off, or its temp folder was cleaned"))
+                .next("restart it; check DOTNET_EnableDiagnostics and whatever cleans its temp folder")
+                .next(proc_only(process))
+        }
+        Reach::NoAnswer { waited } => {
+            let reason = match process.state {
+                Some(TaskState::Stopped) => "it is stopped by a signal (SIGSTOP)".to_owned(),
+                Some(TaskState::Traced) => "a debugger holds it".to_owned(),
+                _ => "it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)".to_owned(),
+            };
+            let failure = Failure::new(
+                Code::NoAnswer,
+                format!("process {who} accepts connections but does not answer (waited {})", format_duration(*waited)),
+            )
+            .why(reason);
+            match process.state {
+                Some(TaskState::Stopped) => failure.next(format!("kill -CONT {}   lets it go on", process.pid)),
+                _ => failure.next("wait for the other tool and try again").next(proc_only(process)),
+            }
+        }
+        Reach::Broken { problem } => {
+            Failure::new(Code::NoAnswer, format!("process {who} cannot be asked")).why(problem.clone())
+        }
+    })
+}
+
+fn proc_only(process: &DotnetProcess) -> String {
+    format!("drdotnet run threads -p {}   needs no answer: it reads /proc", process.pid)
+}
+
+fn choose_from(processes: &[DotnetProcess]) -> String {
+    if processes.is_empty() {
+        return "drdotnet ps   lists .NET processes; there is none now that this user can see".to_owned();
+    }
+    let mut names: Vec<String> =
+        processes.iter().take(MOST_NAMED).map(|process| format!("{} {}", process.pid, process.name)).collect();
+    if processes.len() > MOST_NAMED {
+        names.push(format!("and {} more", processes.len() - MOST_NAMED));
+    }
+    format!("drdotnet ps   lists the .NET processes: {}", names.join(", "))
+}
+
+fn cut(text: &str) -> String {
+    reports::printable_within(text, 100)
+}

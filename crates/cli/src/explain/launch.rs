@@ -1,0 +1,28 @@
+//! Programs that cannot be started under our eyes.
+
+use diagnostics_ipc::LaunchError;
+
+use super::Failure;
+use crate::exit_code::Code;
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Failure {
+        let what = error.to_string();
+        let failure = Failure::new(Code::LaunchFailed, what);
+        match error {
+            LaunchError::Spawn { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                failure.next("give its full path; after -- comes a program and its arguments, not a shell line")
+            }
+            LaunchError::Ended { .. } => failure
+                .why("it is no .NET program, or it ended with an error of its own")
+                .next("start it by hand to see what it says"),
+            LaunchError::NoRuntime { .. } => failure
+                .why("it is no .NET program, or it starts one much later")
+                .next("start it by hand, then: drdotnet ps, and drdotnet run ... -p PID"),
+            LaunchError::Port { .. } => {
+                failure.next("set TMPDIR to a folder that can be written, with a short path")
+            }
+            _ => failure,
+        }
+    }
+}

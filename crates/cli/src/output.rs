@@ -1,0 +1,41 @@
+//! Writing to the user. A reader that has gone away (`| head`) is no error.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use crate::exit_code::Code;
+use crate::explain::Failure;
+
+/// Writes an answer.
+pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Code::Disk, format!("writing to standard output: {error}"))
+                .next("check the disk that standard output goes to"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes anything else. There is nobody to tell if that fails.
+pub fn to_stderr(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a file so that it is there whole or not at all, readable by its user only: reports hold strings out
+/// of the target's memory.
+pub fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = (|| {
+        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+        draft.write_all(text.as_bytes())?;
+        draft.as_file().sync_all()?;
+        draft.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    })();
+    written.map_err(|error: std::io::Error| {
+        Failure::new(Code::Disk, format!("writing {}: {error}", path.display()))
+            .next("choose another place with -o FILE")
+    })
+}
