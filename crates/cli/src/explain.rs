@@ -5,6 +5,8 @@ mod launch;
 mod session;
 mod setting;
 
+pub use find::unreachable;
+
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
 use reports::printable;
@@ -61,14 +63,13 @@ impl From<ProfilerError> for Failure {
     fn from(error: ProfilerError) -> Failure {
         let what = error.to_string();
         match error {
-            ProfilerError::TargetEnded => {
-                Failure::new(Code::TargetEnded, what).next("drdotnet ps   lists the processes that are there now")
-            }
-            ProfilerError::RuntimeTooOld { .. } => {
-                Failure::new(Code::Unsupported, what).next("drdotnet profilers   says which runtime each one needs")
-            }
-            ProfilerError::NotVisible { .. } => Failure::new(Code::Unsupported, what)
-                .next("share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod"),
+            ProfilerError::TargetEnded => Failure::new(Code::TargetEnded, what)
+                .next("drdotnet ps   lists the processes that are there now"),
+            ProfilerError::RuntimeTooOld { .. } => Failure::new(Code::Unsupported, what)
+                .next("drdotnet profilers   says which runtime each one needs"),
+            ProfilerError::NotVisible { .. } => Failure::new(Code::Unsupported, what).next(
+                "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
+            ),
             _ => Failure::new(Code::Unexpected, what),
         }
     }

@@ -53,7 +53,9 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
         Reach::Ready => return None,
         Reach::Forbidden if rustix::process::geteuid().is_root() => {
             Failure::new(Code::Forbidden, format!("process {who} of user {owner} cannot be reached"))
-                .why("root here lacks the right CAP_SYS_PTRACE, without which /proc hides the process's files")
+                .why(
+                    "root here lacks the right CAP_SYS_PTRACE, without which /proc hides the process's files",
+                )
                 .next("docker run --cap-add SYS_PTRACE, or securityContext.capabilities.add in a pod")
         }
         Reach::Forbidden => Failure::new(Code::Forbidden, format!("process {who} belongs to user {owner}"))
@@ -67,7 +69,9 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
         }
         Reach::Off(Off::NoSocket { expected }) => {
             Failure::new(Code::DiagnosticsOff, format!("process {who} has no diagnostics socket"))
-                .why(format!("there is none at {expected}: diagnostics are off, or its temp folder was cleaned"))
+                .why(format!(
+                    "there is none at {expected}: diagnostics are off, or its temp folder was cleaned"
+                ))
                 .next("restart it; check DOTNET_EnableDiagnostics and whatever cleans its temp folder")
                 .next(proc_only(process))
         }
@@ -75,15 +79,21 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
             let reason = match process.state {
                 Some(TaskState::Stopped) => "it is stopped by a signal (SIGSTOP)".to_owned(),
                 Some(TaskState::Traced) => "a debugger holds it".to_owned(),
-                _ => "it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)".to_owned(),
+                _ => "it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)"
+                    .to_owned(),
             };
             let failure = Failure::new(
                 Code::NoAnswer,
-                format!("process {who} accepts connections but does not answer (waited {})", format_duration(*waited)),
+                format!(
+                    "process {who} accepts connections but does not answer (waited {})",
+                    format_duration(*waited)
+                ),
             )
             .why(reason);
             match process.state {
-                Some(TaskState::Stopped) => failure.next(format!("kill -CONT {}   lets it go on", process.pid)),
+                Some(TaskState::Stopped) => {
+                    failure.next(format!("kill -CONT {}   lets it go on", process.pid))
+                }
                 _ => failure.next("wait for the other tool and try again").next(proc_only(process)),
             }
         }
@@ -101,8 +111,11 @@ fn choose_from(processes: &[DotnetProcess]) -> String {
     if processes.is_empty() {
         return "drdotnet ps   lists .NET processes; there is none now that this user can see".to_owned();
     }
-    let mut names: Vec<String> =
-        processes.iter().take(MOST_NAMED).map(|process| format!("{} {}", process.pid, process.name)).collect();
+    let mut names: Vec<String> = processes
+        .iter()
+        .take(MOST_NAMED)
+        .map(|process| format!("{} {}", process.pid, process.name))
+        .collect();
     if processes.len() > MOST_NAMED {
         names.push(format!("and {} more", processes.len() - MOST_NAMED));
     }

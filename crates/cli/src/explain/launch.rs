@@ -5,14 +5,13 @@ use diagnostics_ipc::LaunchError;
 use super::Failure;
 use crate::exit_code::Code;
 
-impl From<LaunchError> for Failure {
-    fn from(error: LaunchError) -> Failure {
+impl From<&LaunchError> for Failure {
+    fn from(error: &LaunchError) -> Failure {
         let what = error.to_string();
         let failure = Failure::new(Code::LaunchFailed, what);
         match error {
-            LaunchError::Spawn { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                failure.next("give its full path; after -- comes a program and its arguments, not a shell line")
-            }
+            LaunchError::Spawn { source, .. } if source.kind() == std::io::ErrorKind::NotFound => failure
+                .next("give its full path; after -- comes a program and its arguments, not a shell line"),
             LaunchError::Ended { .. } => failure
                 .why("it is no .NET program, or it ended with an error of its own")
                 .next("start it by hand to see what it says"),

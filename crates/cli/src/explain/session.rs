@@ -44,7 +44,9 @@ impl From<SessionError> for Failure {
             SessionError::Running { .. } => {
                 Failure::new(Code::NoSuchSession, what).next("end it first with Ctrl+C where it runs")
             }
-            SessionError::NoHome => Failure::new(Code::Disk, what).next("-o DIR, or set DRDOTNET_SESSIONS=DIR"),
+            SessionError::NoHome => {
+                Failure::new(Code::Disk, what).next("-o DIR, or set DRDOTNET_SESSIONS=DIR")
+            }
             _ => Failure::new(Code::Unexpected, what),
         }
     }

@@ -39,7 +39,9 @@ impl From<DurationError> for Failure {
     fn from(error: DurationError) -> Failure {
         let failure = Failure::new(Code::BadDuration, error.to_string());
         match error {
-            DurationError::TooLong { .. } => failure.next("10 is ten seconds, 2m two minutes, 01:00:00 an hour"),
+            DurationError::TooLong { .. } => {
+                failure.next("10 is ten seconds, 2m two minutes, 01:00:00 an hour")
+            }
             _ => failure.next("write it as 10, 10s, 2m, 1h30m, 00:00:10 or 00:00:00:10 (days first)"),
         }
     }

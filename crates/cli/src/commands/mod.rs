@@ -1,0 +1,36 @@
+//! One file per command.
+
+#[cfg(feature = "demo")]
+mod demo;
+mod info;
+mod launching;
+mod profilers;
+mod ps;
+mod run;
+mod sessions;
+
+pub use run::run_help;
+
+use crate::args::Command;
+use crate::explain::Failure;
+use crate::screen::Screen;
+
+/// Does what was asked.
+pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::Ps(args) => ps::ps(&args, screen),
+        Command::Info(args) => info::info(&args, screen),
+        Command::Profilers(args) => profilers::profilers(&args, screen),
+        Command::Run(args) => run::run(&args, screen),
+        Command::Sessions(command) => sessions::sessions(&command, screen),
+        #[cfg(feature = "demo")]
+        Command::Demo => demo::demo(screen),
+    }
+}
+
+/// Indented JSON with a line feed.
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::new(crate::exit_code::Code::Unexpected, error.to_string()))
+}

@@ -1,0 +1,162 @@
+//! `drdotnet run`
+
+use std::path::PathBuf;
+
+use discovery::DotnetProcess;
+use model::{Report, Timestamp, WindowEnd, format_duration, parse_duration};
+use profilers::{PROFILERS, Profiler, Run, Settings, by_id};
+use reports::printable;
+use sessions::{MANIFEST_SCHEMA, Manifest, RunningSession, Store};
+
+use super::launching::{self, Program};
+use crate::args::RunArgs;
+use crate::control::{Interrupt, UserControl};
+use crate::exit_code::Code;
+use crate::explain::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::screen::Screen;
+use crate::selection::select;
+
+/// What `drdotnet run --help` ends with: the registry.
+pub fn run_help() -> String {
+    let mut text = "Profilers:\n".to_owned();
+    for profiler in PROFILERS {
+        text += &format!("  {:<10} {}\n", profiler.spec().id, profiler.spec().question);
+    }
+    text += "\nExamples:\n  drdotnet run threads -p 4242 --duration 10s --set top=10\n";
+    text += "  drdotnet run threads -n Shop.Api --json > report.json\n";
+    text += "  drdotnet run threads -- dotnet App.dll --urls http://localhost:5000";
+    text
+}
+
+/// What was typed, checked; nothing has been touched yet.
+struct Plan {
+    profiler: &'static dyn Profiler,
+    settings: Settings,
+    duration: std::time::Duration,
+    output: Option<PathBuf>,
+    json: bool,
+}
+
+impl Plan {
+    fn new(args: &RunArgs) -> Result<Plan, Failure> {
+        let profiler = by_id(&args.profiler)?;
+        let spec = profiler.spec();
+        Ok(Plan {
+            profiler,
+            settings: Settings::new(spec, args.settings.iter().map(String::as_str))?,
+            duration: args.duration.as_deref().map_or(Ok(spec.duration), parse_duration)?,
+            output: args.output.clone(),
+            json: args.json,
+        })
+    }
+}
+
+/// Asks one question.
+pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
+    let plan = Plan::new(args)?;
+    let interrupt = Interrupt::listen().map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    if args.target.command.is_empty() {
+        let process = select(args.target.process_id, args.target.name.as_deref())?;
+        return ask(&plan, &process, None, &interrupt, screen);
+    }
+    let (program, process) = launching::start(&args.target.command)?;
+    ask(&plan, &process, Some(program), &interrupt, screen)
+}
+
+fn ask(
+    plan: &Plan,
+    process: &DotnetProcess,
+    program: Option<Program>,
+    interrupt: &Interrupt,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    // Before the target is looked at: a disk that cannot be written must not cost a measurement.
+    let session = begin_session(plan, process)?;
+    let spec = plan.profiler.spec();
+    let what = format!(
+        "{}: looking at {} (pid {}) for {}",
+        spec.id,
+        printable(&process.name),
+        process.pid,
+        format_duration(plan.duration)
+    );
+    let progress = Progress::begin(screen, &what);
+    let control = UserControl { interrupt, progress: &progress };
+    let run = Run { process, settings: &plan.settings, duration: plan.duration, control: &control };
+    let outcome = profilers::run(plan.profiler, &run);
+    progress.end();
+    let started_here = program.is_some();
+    if let Some(program) = program {
+        farewell(program);
+    }
+    match outcome {
+        Ok(report) => deliver(plan, &report, session, started_here, screen),
+        Err(error) => {
+            session.fail(&error.to_string())?;
+            Err(error.into())
+        }
+    }
+}
+
+fn begin_session(plan: &Plan, process: &DotnetProcess) -> Result<RunningSession, Failure> {
+    let spec = plan.profiler.spec();
+    let manifest = Manifest {
+        schema: MANIFEST_SCHEMA.to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        profiler: spec.id.to_owned(),
+        parameters: plan.settings.all(),
+        target: process.target(),
+        started_at: Timestamp::now(),
+        requested_ns: u64::try_from(plan.duration.as_nanos()).unwrap_or(u64::MAX),
+    };
+    Ok(match &plan.output {
+        Some(folder) => RunningSession::begin_in(folder, &manifest)?,
+        None => Store::of_user()?.begin(&manifest)?,
+    })
+}
+
+fn farewell(program: Program) {
+    match program.stop() {
+        Some(status) => output::to_stderr(&format!("the program ended by itself ({status})\n")),
+        None => output::to_stderr("stopped the program that was started for this\n"),
+    }
+}
+
+/// Shows the report, then keeps it: if it cannot be kept, it has at least been seen.
+fn deliver(
+    plan: &Plan,
+    report: &Report,
+    session: RunningSession,
+    started_here: bool,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let text = if plan.json {
+        reports::json::render(report)
+    } else {
+        reports::terminal::render(report, &screen.report_style())
+    };
+    let shown = output::to_stdout(&text);
+    let folder = session.folder().to_owned();
+    let name = match &plan.output {
+        Some(_) => folder.display().to_string(),
+        None => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    session.finish(report)?;
+    shown?;
+    output::to_stderr(&format!(
+        "\nkept as session {name}; drdotnet sessions open {name}   shows it in a browser\n"
+    ));
+    // A program that we started may end when it likes; somebody's service may not.
+    if report.window.end == WindowEnd::TargetExited && !started_here {
+        let measured = format_duration(std::time::Duration::from_nanos(report.window.measured_ns));
+        return Err(Failure::new(
+            Code::TargetEnded,
+            format!("process {} ended in the middle, after {measured}", report.target.pid),
+        )
+        .why("the report above covers the time until then")
+        .next("drdotnet ps   lists the processes that are there now"));
+    }
+    Ok(())
+}
