@@ -1,6 +1,8 @@
 //! `threads`: what every thread of the process is doing, and how much processor time it takes.
 
 mod answer;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::time::Duration;

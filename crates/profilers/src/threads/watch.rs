@@ -34,6 +34,30 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// A thread as a test wants it: seen in every look of the window.
+    #[cfg(test)]
+    pub(super) fn fixed(
+        id: ThreadId,
+        name: &str,
+        state: TaskState,
+        started_at: Timestamp,
+        cpu_used: u64,
+    ) -> Seen {
+        Seen {
+            id,
+            name: name.to_owned(),
+            state,
+            started_at,
+            start_ticks: 0,
+            cpu_before: 0,
+            cpu_last: cpu_used,
+            looks: 20,
+            looks_in_kernel: 0,
+            born_in_window: false,
+            ended: false,
+        }
+    }
+
     /// Processor time used in the window, in nanoseconds.
     pub(super) fn cpu_used(&self) -> u64 {
         self.cpu_last.saturating_sub(self.cpu_before)

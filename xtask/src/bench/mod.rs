@@ -1,0 +1,34 @@
+//! Benchmarks: each claim of the docs has one. They alternate with and without in one run.
+
+mod ps;
+
+use anyhow::{Result, bail};
+
+/// One benchmark.
+struct Benchmark {
+    name: &'static str,
+    claim: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    name: "ps",
+    claim: "`drdotnet ps` with 50 live and 500 stale sockets answers in under 100 ms",
+    run: ps::run,
+}];
+
+/// Runs all benchmarks, or the one named.
+pub fn bench(arguments: &[String]) -> Result<()> {
+    let wanted = arguments.first();
+    let mut ran = false;
+    for benchmark in BENCHMARKS.iter().filter(|benchmark| wanted.is_none_or(|name| name == benchmark.name)) {
+        println!("{}: {}", benchmark.name, benchmark.claim);
+        (benchmark.run)()?;
+        ran = true;
+    }
+    if !ran {
+        let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+        bail!("no such benchmark; there are: {}", names.join(", "));
+    }
+    Ok(())
+}
