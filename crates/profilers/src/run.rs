@@ -62,10 +62,10 @@ fn is_older(found: &str, needed: &str) -> bool {
 
 /// What this tool used so far.
 fn host_cost() -> HostCost {
-    let me = process_view::Process::this();
-    let clock = process_view::Clock::now();
-    let cpu = me.stat().map(|stat| clock.duration(stat.cpu_ticks())).unwrap_or_default();
-    HostCost { cpu_ns: nanos(cpu), peak_memory_bytes: me.peak_memory().unwrap_or(0) }
+    HostCost {
+        cpu_ns: nanos(process_view::own_cpu_time()),
+        peak_memory_bytes: process_view::Process::this().peak_memory().unwrap_or(0),
+    }
 }
 
 #[cfg(test)]

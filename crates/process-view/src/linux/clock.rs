@@ -5,6 +5,16 @@ use std::time::Duration;
 use model::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
+/// Processor time that this process itself has used, finer than the ticks of /proc.
+#[must_use]
+pub fn own_cpu_time() -> Duration {
+    duration_of(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn duration_of(time: rustix::time::Timespec) -> Duration {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 /// Converts ticks; taken once per look so that all rows of a list agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -17,13 +27,9 @@ impl Clock {
     /// The clock as it stands now.
     #[must_use]
     pub fn now() -> Self {
-        let boot = clock_gettime(ClockId::Boottime);
         Clock {
             ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
-            since_boot: Duration::new(
-                u64::try_from(boot.tv_sec).unwrap_or(0),
-                u32::try_from(boot.tv_nsec).unwrap_or(0),
-            ),
+            since_boot: duration_of(clock_gettime(ClockId::Boottime)),
             now: Timestamp::now(),
         }
     }

@@ -11,7 +11,7 @@ mod task;
 mod users;
 
 pub use cgroup::container_in_cgroup;
-pub use clock::Clock;
+pub use clock::{Clock, own_cpu_time};
 pub use elf::architecture_of_elf;
 pub use process::{Process, process_ids};
 pub use runtime_mark::RuntimeMark;

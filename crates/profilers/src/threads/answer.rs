@@ -31,9 +31,8 @@ pub(super) fn answer(watched: &Watched, settings: &Settings) -> Answer {
         sections,
         notes: notes(watched),
         cost: Cost {
-            method: "read from /proc; nothing sent to the process".to_owned(),
+            method: format!("{} looks at /proc; nothing sent to the process", watched.looks),
             bytes: watched.bytes,
-            events: watched.looks,
             ..Cost::default()
         },
         measured: watched.measured,
