@@ -1,6 +1,7 @@
 //! Benchmarks: each claim of the docs has one. They alternate with and without in one run.
 
 mod ps;
+mod threads;
 
 use anyhow::{Result, bail};
 
@@ -11,11 +12,18 @@ struct Benchmark {
     run: fn() -> Result<()>,
 }
 
-const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    name: "ps",
-    claim: "`drdotnet ps` with 50 live and 500 stale sockets answers in under 100 ms",
-    run: ps::run,
-}];
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "ps",
+        claim: "`drdotnet ps` with 50 live and 500 stale sockets answers in under 100 ms",
+        run: ps::run,
+    },
+    Benchmark {
+        name: "threads",
+        claim: "`drdotnet run threads` on 1000 threads takes under a fiftieth of one CPU, and none of the process's",
+        run: threads::run,
+    },
+];
 
 /// Runs all benchmarks, or the one named.
 pub fn bench(arguments: &[String]) -> Result<()> {

@@ -48,7 +48,7 @@ impl Process {
     /// Its `stat` line.
     pub fn stat(&self) -> Result<Stat, ViewError> {
         let path = self.path("stat");
-        Stat::parse(&read_text(self.id, &path)?).ok_or(ViewError::Malformed { path, field: "process state" })
+        Stat::parse(&read_line(self.id, &path)?).ok_or(ViewError::Malformed { path, field: "process state" })
     }
 
     /// Its `status` text.
@@ -150,6 +150,17 @@ impl Process {
 
 pub(crate) fn read_bytes(pid: ProcessId, path: &str) -> Result<Vec<u8>, ViewError> {
     fs::read(path).map_err(|error| ViewError::from_io(pid, path, error))
+}
+
+/// One line of the kernel's, read with one call: of a thousand threads, each call counts.
+pub(crate) fn read_line(pid: ProcessId, path: &str) -> Result<String, ViewError> {
+    let mut buffer = [0; 1024];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut buffer));
+    let length = read.map_err(|error| ViewError::from_io(pid, path, error))?;
+    if length == buffer.len() {
+        return read_text(pid, path);
+    }
+    Ok(String::from_utf8_lossy(&buffer[..length]).into_owned())
 }
 
 pub(crate) fn read_text(pid: ProcessId, path: &str) -> Result<String, ViewError> {

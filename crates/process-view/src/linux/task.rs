@@ -2,7 +2,7 @@
 
 use model::{ProcessId, ThreadId};
 
-use super::process::read_text;
+use super::process::read_line;
 use super::stat::Stat;
 use crate::ViewError;
 
@@ -18,7 +18,7 @@ impl Task {
     /// Its `stat` line.
     pub fn stat(&self) -> Result<Stat, ViewError> {
         let path = self.path("stat");
-        let text = read_text(self.process, &path)?;
+        let text = read_line(self.process, &path)?;
         Stat::parse(&text).ok_or(ViewError::Malformed { path, field: "thread state" })
     }
 
@@ -26,13 +26,13 @@ impl Task {
     /// kernels without it.
     #[must_use]
     pub fn cpu_nanos(&self) -> Option<u64> {
-        let text = read_text(self.process, &self.path("schedstat")).ok()?;
+        let text = read_line(self.process, &self.path("schedstat")).ok()?;
         text.split_ascii_whitespace().next()?.parse().ok()
     }
 
     /// Its name; readable by everybody.
     pub fn name(&self) -> Result<String, ViewError> {
-        read_text(self.process, &self.path("comm")).map(|name| name.trim_end_matches('\n').to_owned())
+        read_line(self.process, &self.path("comm")).map(|name| name.trim_end_matches('\n').to_owned())
     }
 
     fn path(&self, file: &str) -> String {

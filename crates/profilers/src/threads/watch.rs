@@ -11,8 +11,8 @@ use crate::profiler::{Run, Stop};
 
 /// Time between two looks, unless a look itself takes long.
 const PERIOD: Duration = Duration::from_millis(250);
-/// A look may take at most this part of the time, so that we are no load ourselves.
-const LOOK_SHARE: u32 = 50;
+/// Looks take a hundredth of the time, so that we are no load ourselves.
+const LOOK_SHARE: u32 = 100;
 
 /// What was seen of one thread.
 pub(super) struct Seen {
