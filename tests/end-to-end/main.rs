@@ -1,4 +1,12 @@
 //! The built binary on real .NET programs, as a user would run it.
 
-mod support;
+mod bad_input;
+mod disks;
+mod help;
+mod interrupting;
+mod launching;
 mod processes;
+mod running;
+mod screens;
+mod sessions;
+mod support;

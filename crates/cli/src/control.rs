@@ -1,4 +1,5 @@
-//! Ctrl+C and SIGTERM end a run early, with its report. A second Ctrl+C ends the tool at once.
+//! Ctrl+C and SIGTERM end a run early, with its report. A second Ctrl+C ends the tool at once, unless it has a
+//! program of its own to stop first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,15 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Exit code of a tool that was interrupted for good, as shells expect it.
 const INTERRUPTED: i32 = 130;
 
+/// What a second Ctrl+C does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Second {
+    /// Ends the tool, without a report.
+    EndsAtOnce,
+    /// Nothing: the tool must live to stop what it has started.
+    IsIgnored,
+}
+
 /// Whether the user has asked for the end.
 #[derive(Clone)]
 pub struct Interrupt {
@@ -22,11 +32,13 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Begins to listen.
-    pub fn listen() -> std::io::Result<Interrupt> {
+    pub fn listen(second: Second) -> std::io::Result<Interrupt> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // Order matters: the first signal finds the flag unset and sets it, the second finds it set.
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
+            if second == Second::EndsAtOnce {
+                signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
+            }
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
         Ok(Interrupt { asked })

@@ -40,7 +40,6 @@ pub enum Code {
     /// The program after `--` could not be started, or has no runtime.
     LaunchFailed = 18,
     /// The demo's programs could not be prepared.
-    #[cfg_attr(not(feature = "demo"), expect(dead_code, reason = "only the demo can fail so"))]
     DemoFailed = 19,
 }
 

@@ -9,9 +9,10 @@ pub use find::unreachable;
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
-use reports::printable;
+use reports::{LONGEST_PROSE, printable_within};
 
 use crate::exit_code::Code;
+use crate::layout::hanging;
 use crate::screen::Screen;
 
 /// A failure as the user sees it.
@@ -22,18 +23,26 @@ pub struct Failure {
     what: String,
     why: Option<String>,
     next: Vec<String>,
+    choices: Vec<String>,
 }
 
 impl Failure {
     /// What failed.
     pub fn new(code: Code, what: impl Into<String>) -> Failure {
-        Failure { code, what: what.into(), why: None, next: Vec::new() }
+        Failure { code, what: what.into(), why: None, next: Vec::new(), choices: Vec::new() }
     }
 
     /// Why.
     #[must_use]
     pub fn why(mut self, why: impl Into<String>) -> Failure {
         self.why = Some(why.into());
+        self
+    }
+
+    /// Adds to why.
+    #[must_use]
+    pub fn also(mut self, more: &str) -> Failure {
+        self.why = Some(self.why.map_or_else(|| more.to_owned(), |why| format!("{why}; {more}")));
         self
     }
 
@@ -44,16 +53,29 @@ impl Failure {
         self
     }
 
+    /// Something to choose from, listed below the advice.
+    #[must_use]
+    pub fn choice(mut self, choice: impl Into<String>) -> Failure {
+        self.choices.push(choice.into());
+        self
+    }
+
     /// As text, with what the target said made harmless.
     pub fn text(&self, screen: &Screen) -> String {
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let dim = Style::new().dimmed();
-        let mut text = format!("{} {}\n", screen.paint_error("error:", red), printable(&self.what));
+        let fit = |indent, words: &str| {
+            hanging(indent, &printable_within(words, LONGEST_PROSE), screen.error_width())
+        };
+        let mut text = format!("{} {}\n", screen.paint_error("error:", red), fit(7, &self.what));
         if let Some(why) = &self.why {
-            text += &format!("  {}  {}\n", screen.paint_error("why:", dim), printable(why));
+            text += &format!("  {}  {}\n", screen.paint_error("why:", dim), fit(8, why));
         }
         for next in &self.next {
-            text += &format!("  {} {}\n", screen.paint_error("next:", dim), printable(next));
+            text += &format!("  {} {}\n", screen.paint_error("next:", dim), fit(8, next));
+        }
+        for choice in &self.choices {
+            text += &format!("        {}\n", fit(10, choice));
         }
         text
     }

@@ -15,6 +15,7 @@ mod commands;
 mod control;
 mod exit_code;
 mod explain;
+mod layout;
 mod output;
 mod progress;
 mod screen;

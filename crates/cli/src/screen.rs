@@ -1,6 +1,7 @@
 //! What the user's terminal can show.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 use reports::{Colour, TerminalStyle};
@@ -26,6 +27,7 @@ pub enum ColourChoice {
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     width: Option<usize>,
+    error_width: Option<usize>,
     colour: bool,
     error_colour: bool,
     /// Whether progress can be shown as a line that changes.
@@ -42,19 +44,24 @@ impl Screen {
             ColourChoice::Always => true,
             ColourChoice::Never => false,
         };
-        let stdout = std::io::stdout();
-        let width = stdout
-            .is_terminal()
-            .then(|| rustix::termios::tcgetwinsize(&stdout).ok())
-            .flatten()
-            .map(|size| usize::from(size.ws_col))
-            .filter(|&columns| columns >= 20);
+        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         Screen {
-            width,
+            width: columns(&stdout),
+            error_width: columns(&stderr),
             colour: wants(stdout.is_terminal()),
-            error_colour: wants(std::io::stderr().is_terminal()),
-            live_progress: std::io::stderr().is_terminal(),
+            error_colour: wants(stderr.is_terminal()),
+            live_progress: stderr.is_terminal(),
         }
+    }
+
+    /// Columns of the terminal that standard output goes to; none for a file or a pipe.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Columns of the terminal that standard error goes to; none for a file or a pipe.
+    pub fn error_width(&self) -> Option<usize> {
+        self.error_width
     }
 
     /// For a report: as wide as the terminal, within what is pleasant to read.
@@ -72,6 +79,11 @@ impl Screen {
     pub fn paint_error(&self, word: &str, style: anstyle::Style) -> String {
         if self.error_colour { format!("{style}{word}{style:#}") } else { word.to_owned() }
     }
+}
+
+fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| rustix::termios::tcgetwinsize(stream).ok()).flatten()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns >= 20)
 }
 
 fn colour(yes: bool) -> Colour {

@@ -69,7 +69,12 @@ pub enum SessionError {
         /// Which session.
         id: String,
     },
-    /// No place to keep sessions is known.
-    #[error("no folder for sessions: neither DRDOTNET_SESSIONS, XDG_STATE_HOME nor HOME is set")]
-    NoHome,
+    /// The folder for sessions in the temporary folder, where everybody can write, is not this user's alone.
+    #[error("{path} cannot be trusted with sessions: {problem}")]
+    Untrusted {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        problem: &'static str,
+    },
 }

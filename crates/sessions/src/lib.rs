@@ -29,6 +29,7 @@
 
 mod error;
 mod files;
+mod makeshift;
 mod manifest;
 mod running;
 mod session;

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, MANIFEST, write_error};
+use crate::makeshift::{self, Makeshift};
 use crate::{Manifest, RunningSession, Session, SessionError, Status};
 
 /// Prefix of a folder in which a session is being begun.
@@ -25,23 +26,43 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
+    /// The folder that stands in for a home folder that cannot be written.
+    makeshift: Option<Makeshift>,
 }
 
 impl Store {
     /// The store in this folder, which need not exist yet.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
-        Store { root }
+        Store { root, makeshift: None }
     }
 
     /// The user's own: `DRDOTNET_SESSIONS`, or `drdotnet/sessions` under `XDG_STATE_HOME` or `~/.local/state`.
-    pub fn of_user() -> Result<Self, SessionError> {
+    /// Where there is no home folder, or a read-only one, as in many containers, a folder of the user in the
+    /// temporary folder stands in for it.
+    #[must_use]
+    pub fn of_user() -> Self {
         let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = folder("DRDOTNET_SESSIONS")
-            .or_else(|| folder("XDG_STATE_HOME").map(|state| state.join("drdotnet/sessions")))
-            .or_else(|| folder("HOME").map(|home| home.join(".local/state/drdotnet/sessions")))
-            .ok_or(SessionError::NoHome)?;
-        Ok(Store { root })
+        if let Some(chosen) = folder("DRDOTNET_SESSIONS") {
+            return Store::at(chosen);
+        }
+        let home = folder("XDG_STATE_HOME")
+            .or_else(|| folder("HOME").map(|home| home.join(".local/state")))
+            .map(|state| state.join("drdotnet/sessions"))
+            .filter(|home| makeshift::can_be_written(home));
+        match home {
+            Some(root) => Store::at(root),
+            None => {
+                let makeshift = Makeshift::of_user();
+                Store { root: makeshift.sessions(), makeshift: Some(makeshift) }
+            }
+        }
+    }
+
+    /// Whether it is in the temporary folder because the home folder cannot be written.
+    #[must_use]
+    pub fn is_makeshift(&self) -> bool {
+        self.makeshift.is_some()
     }
 
     /// Its folder.
@@ -52,6 +73,9 @@ impl Store {
 
     /// Begins a session under an id made from the time, the profiler and the pid.
     pub fn begin(&self, manifest: &Manifest) -> Result<RunningSession, SessionError> {
+        if let Some(makeshift) = &self.makeshift {
+            makeshift.create()?;
+        }
         files::private_folder(&self.root).map_err(write_error(&self.root))?;
         let stamp: String =
             manifest.started_at.to_string().chars().take(19).filter(|c| !matches!(c, '-' | ':')).collect();
@@ -63,14 +87,28 @@ impl Store {
             if folder.exists() {
                 continue;
             }
-            let session = RunningSession::begin_in(&draft, manifest)?;
+            let session = RunningSession::begin_in(&draft, manifest).map_err(|error| {
+                let _ = fs::remove_dir_all(&draft);
+                match error {
+                    // Nobody knows the draft by its name.
+                    SessionError::Write { source, .. } => {
+                        SessionError::Write { path: folder.clone(), source }
+                    }
+                    error => error,
+                }
+            })?;
             match fs::rename(&draft, &folder) {
                 Ok(()) => return Ok(session.moved_to(folder)),
                 // Somebody else took the id since.
-                Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) =>
+                {
                     let _ = fs::remove_dir_all(&draft);
                 }
-                Err(error) => return Err(write_error(&folder)(error)),
+                Err(error) => {
+                    let _ = fs::remove_dir_all(&draft);
+                    return Err(write_error(&folder)(error));
+                }
             }
         }
         let source = std::io::Error::from(ErrorKind::AlreadyExists);
@@ -79,6 +117,9 @@ impl Store {
 
     /// All sessions, newest first. A damaged one is in the list with its error.
     pub fn list(&self) -> Result<Vec<Entry>, SessionError> {
+        if let Some(makeshift) = &self.makeshift {
+            makeshift.check()?;
+        }
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -86,7 +86,9 @@ fn early_end_failure_and_death_are_told_apart() {
     assert_eq!(statuses[0], ("20261115-051200-threads-42-3".into(), Status::Abandoned));
     let failed = store.find("20261115-051200-threads-42-2").unwrap();
     assert_eq!(failed.outcome.unwrap().error.unwrap(), "the target ran away");
-    assert!(matches!(store.find("2026"), Err(SessionError::Ambiguous { candidates, .. }) if candidates.len() == 3));
+    assert!(
+        matches!(store.find("2026"), Err(SessionError::Ambiguous { candidates, .. }) if candidates.len() == 3)
+    );
 }
 
 /// Every prefix of the sequence of files that a session writes is a state that a killed tool can leave. None of
@@ -159,10 +161,7 @@ fn a_folder_of_the_users_choice_must_be_empty() {
     let folder = tempfile::tempdir().unwrap();
     let chosen = folder.path().join("here");
     RunningSession::begin_in(&chosen, &manifest()).unwrap().finish(&report(WindowEnd::Completed)).unwrap();
-    assert!(matches!(
-        RunningSession::begin_in(&chosen, &manifest()),
-        Err(SessionError::NotEmpty { .. })
-    ));
+    assert!(matches!(RunningSession::begin_in(&chosen, &manifest()), Err(SessionError::NotEmpty { .. })));
     let store = store(folder.path());
     assert_eq!(store.find(chosen.to_str().unwrap()).unwrap().status, Status::Done);
     assert!(matches!(store.find("nothing"), Err(SessionError::NotFound { .. })));

@@ -14,23 +14,26 @@ use crate::screen::ColourChoice;
 
 const EXAMPLES: &str = "\
 Examples:
-  drdotnet ps                                list the .NET processes of this machine
-  drdotnet info -p 4242                      describe one, and what can be collected from it
-  drdotnet run threads -p 4242               ask one question, for the default time
+  drdotnet ps                              list the .NET processes
+  drdotnet info -p 4242                    what one is, and what it would tell
+  drdotnet run threads -p 4242             ask one question
   drdotnet run threads -n Shop.Api --duration 30s --json
-  drdotnet run threads -- dotnet App.dll     start a program and look at it
-  drdotnet sessions show last                the latest report again
+  drdotnet run threads -- dotnet App.dll   start a program and look at it
+  drdotnet sessions show last              the latest report again
 
 Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
 
-/// Finds what is wrong with a running .NET process.
-///
-/// No restart, no flag set in advance, almost no cost to the process.
+const RUN_USAGE: &str = "drdotnet run <PROFILER> [OPTIONS] -p <PID>
+       drdotnet run <PROFILER> [OPTIONS] -n <NAME>
+       drdotnet run <PROFILER> [OPTIONS] -- <COMMAND>...";
+
+/// Finds what is wrong with a running .NET process, without a restart and at almost no cost to it
 #[derive(Debug, Parser)]
-#[command(name = "drdotnet", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "drdotnet", version, after_help = EXAMPLES, max_term_width = 80)]
 pub struct Arguments {
-    /// When to use colour
+    /// When to use colour: auto, always or never
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "Display")]
+    #[arg(hide_possible_values = true)]
     pub color: ColourChoice,
 
     #[command(subcommand)]
@@ -47,7 +50,7 @@ pub enum Command {
     /// List the questions that can be asked
     Profilers(ProfilersArgs),
     /// Ask one question of a process
-    #[command(after_help = crate::commands::run_help())]
+    #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
     /// Look at earlier runs
     #[command(subcommand)]

@@ -5,12 +5,16 @@ use std::ffi::OsString;
 use clap::Args;
 use model::ProcessId;
 
+fn process_id(text: &str) -> Result<ProcessId, String> {
+    text.parse().map_err(|_| "a process id is a number; -n NAME selects by name".to_owned())
+}
+
 /// A running process.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct OneTarget {
     /// The process with this id
-    #[arg(short, long, visible_alias = "pid", value_name = "PID")]
+    #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
     pub process_id: Option<ProcessId>,
     /// The process with this name (entry assembly or executable)
     #[arg(short, long)]
@@ -22,7 +26,7 @@ pub struct OneTarget {
 #[group(required = true, multiple = false)]
 pub struct RunTarget {
     /// The process with this id
-    #[arg(short, long, visible_alias = "pid", value_name = "PID")]
+    #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
     pub process_id: Option<ProcessId>,
     /// The process with this name (entry assembly or executable)
     #[arg(short, long)]

@@ -19,7 +19,8 @@ const LOOK: Duration = Duration::from_secs(3);
 pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let testbed = Testbed::open().map_err(failed)?;
     say(&format!(
-        "This starts a real .NET 9 program with a fault in it ({PATIENT}), finds it and looks at it.\n\
+        "This starts a real .NET 9 program with a fault in it ({PATIENT}),\n\
+         finds it and looks at it.\n\
          What is missing is fetched once and kept in {}.\n",
         testbed.cache_dir().display()
     ))?;

@@ -1,15 +1,16 @@
 //! `drdotnet info`
 
 use discovery::{Ability, Access, DotnetProcess, access};
-use model::{Cell, Column, Table, Unit, format_duration};
+use model::format_duration;
 use process_view::Process;
-use reports::{LastColumn, printable, value};
+use reports::{printable, printable_within, value};
 use serde::Serialize;
 
 use super::json;
 use super::ps::ProcessRow;
 use crate::args::InfoArgs;
 use crate::explain::{Failure, unreachable};
+use crate::layout::hanging;
 use crate::output;
 use crate::screen::Screen;
 use crate::selection::select;
@@ -19,6 +20,16 @@ const SCHEMA: &str = "drdotnet.info/1";
 /// Parts of names of variables whose values are likely secret.
 const SECRET_WORDS: [&str; 9] =
     ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "KEY", "CREDENTIAL", "CONNECTIONSTRING", "CONNSTR", "SAS"];
+/// Parts of values that give a password away.
+const SECRET_ASSIGNMENTS: [&str; 4] = ["password=", "pwd=", "accountkey=", "sharedaccesskey="];
+/// Beginnings of the variables that change how .NET behaves.
+const DOTNET_PREFIXES: [&str; 5] = ["DOTNET_", "COMPLUS_", "CORECLR_", "ASPNETCORE_", "TMPDIR"];
+/// Column where the facts begin.
+const LABEL: usize = 14;
+/// Widest name of a variable that the values of the others are aligned to.
+const WIDEST_NAME: usize = 30;
+/// Longest command line or value that is shown, in characters.
+const LONGEST_VALUE: usize = 4000;
 /// Shown in place of a secret.
 const HIDDEN: &str = "(hidden; --show-secrets shows it)";
 
@@ -36,7 +47,7 @@ pub fn info(args: &InfoArgs, screen: &Screen) -> Result<(), Failure> {
     unreachable(&process).map_or(Ok(()), Err)
 }
 
-/// The runtime's view when it answers, the kernel's otherwise; sorted, secrets hidden.
+/// The runtime's view when it answers, the kernel's otherwise; sorted, those of .NET first, secrets hidden.
 fn environment(process: &DotnetProcess, show_secrets: bool) -> Option<Vec<(String, String)>> {
     let asked = match (&process.reach, process.client()) {
         (discovery::Reach::Ready, Some(client)) => client.environment().ok(),
@@ -44,10 +55,10 @@ fn environment(process: &DotnetProcess, show_secrets: bool) -> Option<Vec<(Strin
     };
     let from_kernel = || process.visible.then(|| Process::new(process.pid).environment().ok()).flatten();
     let mut variables = asked.or_else(from_kernel)?;
-    variables.sort();
+    variables.sort_by(|(a, _), (b, _)| (!is_about_dotnet(a), a).cmp(&(!is_about_dotnet(b), b)));
     if !show_secrets {
         for (name, value) in &mut variables {
-            if is_secret(name) && !value.is_empty() {
+            if (is_secret(name) || holds_secret(value)) && !value.is_empty() {
                 HIDDEN.clone_into(value);
             }
         }
@@ -58,6 +69,22 @@ fn environment(process: &DotnetProcess, show_secrets: bool) -> Option<Vec<(Strin
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('_', "");
     SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Connection strings and addresses with a password in them, whatever their variable is called.
+fn holds_secret(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let assigned = SECRET_ASSIGNMENTS.iter().any(|word| lower.contains(word));
+    let in_address = lower
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'))
+        .is_some_and(|(user, _)| user.contains(':'));
+    assigned || in_address
+}
+
+fn is_about_dotnet(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    DOTNET_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[derive(Serialize)]
@@ -115,30 +142,29 @@ fn text(
     access: &[Access],
     screen: &Screen,
 ) -> String {
-    let style = screen.report_style();
+    let fit = |indent, text: &str| hanging(indent, &printable_within(text, LONGEST_VALUE), screen.width());
     let mut text = String::new();
     for (label, value) in facts(process) {
-        text += &format!("{label:<13}{}\n", printable(&value));
+        text += &format!("{label:<LABEL$}{}\n", fit(LABEL, &value));
     }
     text += "\nWhat you can collect from it\n";
     for item in access {
         let (ability, needs) = words(&item.ability);
-        text += &format!("  {ability:<7}{}\n", item.what);
+        text += &format!("  {ability:<8}{}\n", item.what);
         if let Some(needs) = needs {
-            text += &format!("         {}\n", printable(needs));
+            text += &format!("          {}\n", fit(10, needs));
         }
     }
     match environment {
         Some(variables) => {
             text += &format!("\nEnvironment ({} variables)\n", variables.len());
-            let mut table = Table::new([
-                Column::new("name", "Name", Unit::Text),
-                Column::new("value", "Value", Unit::Text),
-            ]);
+            let names = variables.iter().map(|(name, _)| printable(name).chars().count());
+            let column = names.filter(|width| *width <= WIDEST_NAME).max().unwrap_or(0) + 4;
             for (name, value) in variables {
-                table.push([Cell::from(name.as_str()), Cell::from(value.as_str())]);
+                let name = format!("  {}  ", printable(name));
+                let line = format!("{name:<column$}{}", fit(column.max(name.chars().count()), value));
+                text += &format!("{}\n", line.trim_end());
             }
-            text += &reports::terminal::render_table(&table, &style, LastColumn::Fills);
         }
         None => text += "\nEnvironment: not readable by this user\n",
     }
@@ -198,6 +224,18 @@ mod tests {
         }
         for name in ["PATH", "TMPDIR", "DOTNET_gcServer", "LANG"] {
             assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_recognised_in_values_of_harmless_names() {
+        for value in
+            ["Server=db;User=sa;Password=x", "amqp://shop:pass@queue/", "Endpoint=sb;SharedAccessKey=x"]
+        {
+            assert!(holds_secret(value), "{value}");
+        }
+        for value in ["http://localhost:5000", "https://example.org/@me:x", "/usr/bin:/bin", "user@host"] {
+            assert!(!holds_secret(value), "{value}");
         }
     }
 }

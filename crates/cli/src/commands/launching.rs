@@ -8,18 +8,24 @@ use std::time::{Duration, Instant};
 use diagnostics_ipc::{LaunchError, Launched, launch};
 use discovery::{DotnetProcess, FindError, Options, find};
 use model::ProcessId;
+use process_view::{Process, process_ids};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::control::Interrupt;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 
 /// How long a program may take until its runtime shows up.
 const START: Duration = Duration::from_secs(30);
 /// A runtime that has a socket but has not called by then is too old to call (3.1).
-const CALL: Duration = Duration::from_secs(1);
+const CALL: Duration = Duration::from_secs(10);
+/// The same when it is known to be too old.
+const CALL_OF_OLD: Duration = Duration::from_millis(200);
 /// How long a program may take to end after SIGTERM.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How often a program is looked at.
+/// How often we look whether an old runtime has started.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often a program is looked at that is to end.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// A program that we started. It ends with us: nothing stays behind.
@@ -31,32 +37,61 @@ pub enum Program {
 }
 
 /// Starts a program and waits until a .NET runtime runs in it.
-pub fn start(command: &[OsString]) -> Result<(Program, DotnetProcess), Failure> {
+pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, DotnetProcess), Failure> {
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(Code::LaunchFailed, "no program was given after --"));
     };
-    let mut first_seen: Option<Instant> = None;
+    let mut seen: Option<(ProcessId, Instant)> = None;
+    let mut last_look: Option<Instant> = None;
     let launched = launch(prepare(program, arguments)?, START, |child| {
         // Our own port is the usual way; a socket without a call means an old runtime.
-        let seen = find(ProcessId(child.id()), &quick()).is_ok_and(|process| process.endpoint.is_some());
-        first_seen = first_seen.or(seen.then(Instant::now));
-        first_seen.is_some_and(|moment| moment.elapsed() > CALL)
+        if seen.is_none() && last_look.is_none_or(|moment| moment.elapsed() > LOOK) {
+            seen = runtime_in(ProcessId(child.id())).map(|pid| (pid, Instant::now()));
+            last_look = Some(Instant::now());
+        }
+        interrupt.is_asked() || seen.is_some_and(|(pid, moment)| moment.elapsed() > time_to_call(pid))
     });
     match launched {
         Ok(launched) => begin(launched),
-        Err(LaunchError::NoRuntime { child, .. }) if first_seen.is_some() => {
-            let pid = ProcessId(child.id());
-            let program = Program::Plain(*child);
-            Ok((program, find(pid, &Options::default())?))
+        Err(LaunchError::NoRuntime { child, program, .. }) if interrupt.is_asked() => {
+            Program::Plain(*child).stop();
+            let what = format!("'{program}' was stopped before a .NET runtime started in it");
+            Err(Failure::new(Code::LaunchFailed, what).why("Ctrl+C or SIGTERM asked for it"))
         }
         Err(error) => {
             let failure = Failure::from(&error);
-            if let LaunchError::NoRuntime { child, .. } = error {
-                Program::Plain(*child).stop();
+            let LaunchError::NoRuntime { child, .. } = error else { return Err(failure) };
+            let program = Program::Plain(*child);
+            if let Some((pid, _)) = seen {
+                return Ok((program, find(pid, &Options::default())?));
             }
+            program.stop();
             Err(failure)
         }
     }
+}
+
+/// How long a runtime that has a socket may take to call our port. One that could call is given time, also on a
+/// busy machine: it is suspended, and without us it would stay so.
+fn time_to_call(pid: ProcessId) -> Duration {
+    let version = Process::new(pid).runtime_mark().and_then(|mark| mark.version());
+    if version.is_some_and(|version| version.starts_with("3.")) { CALL_OF_OLD } else { CALL }
+}
+
+/// The process with a runtime in it, and with its socket, among the program and all that it started.
+fn runtime_in(program: ProcessId) -> Option<ProcessId> {
+    let parent = |pid: ProcessId| Process::new(pid).stat().ok().map(|stat| (pid, stat.parent));
+    let parents: Vec<(ProcessId, u32)> = process_ids().ok()?.into_iter().filter_map(parent).collect();
+    let mut family = vec![program];
+    let mut next = 0;
+    while let Some(&one) = family.get(next) {
+        family.extend(parents.iter().filter(|(_, parent)| *parent == one.0).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    family.into_iter().find(|&pid| {
+        Process::new(pid).runtime_mark().is_some()
+            && find(pid, &quick()).is_ok_and(|process| process.endpoint.is_some())
+    })
 }
 
 fn quick() -> Options {

@@ -9,6 +9,7 @@ mod ps;
 mod run;
 mod sessions;
 
+pub use ps::short_command;
 pub use run::run_help;
 
 use crate::args::Command;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::json;
 use crate::args::ProfilersArgs;
 use crate::explain::Failure;
+use crate::layout::hanging;
 use crate::output;
 use crate::screen::Screen;
 
@@ -26,7 +27,7 @@ pub fn profilers(args: &ProfilersArgs, screen: &Screen) -> Result<(), Failure> {
         return output::to_stdout(&json(&list)?);
     }
     let text = match &args.profiler {
-        Some(_) => chosen.iter().map(|profiler| description(*profiler)).collect(),
+        Some(_) => chosen.iter().map(|profiler| description(*profiler, screen)).collect(),
         None => table(&chosen, screen),
     };
     output::to_stdout(&text)
@@ -45,25 +46,26 @@ fn table(profilers: &[&dyn Profiler], screen: &Screen) -> String {
     format!("{list}\ndrdotnet profilers NAME   describes one; drdotnet run NAME -p PID   asks it\n")
 }
 
-/// Everything about one profiler; also the text of `drdotnet run --help`.
-pub fn description(profiler: &dyn Profiler) -> String {
+/// Everything about one profiler.
+fn description(profiler: &dyn Profiler, screen: &Screen) -> String {
     let spec = profiler.spec();
+    let fit = |indent, text: &str| hanging(indent, text, Some(screen.report_style().width));
     let mut text = format!("{}: {}\n  {}\n\n", spec.id, spec.name, spec.question);
     text += &format!("  Source    {}\n", spec.engine.words());
     text += &format!("  Pause     {}\n", spec.pause.words());
-    text += &format!("  Cost      {}\n", spec.cost);
+    text += &format!("  Cost      {}\n", fit(12, spec.cost));
     text += &format!("  Runtimes  .NET {} and newer\n", spec.since);
     text += &format!("  Duration  {} unless --duration says otherwise\n", format_duration(spec.duration));
     if !spec.parameters.is_empty() {
         text += "\n  Parameters (--set NAME=VALUE)\n";
         for parameter in spec.parameters {
-            text += &format!(
-                "    {:<8}{} [{}; default {}]\n",
-                parameter.name,
+            let help = format!(
+                "{} [{}; default {}]",
                 parameter.help,
                 parameter.range_text(),
                 parameter.default_text()
             );
+            text += &format!("    {:<8}{}\n", parameter.name, fit(12, &help));
         }
     }
     text

@@ -10,7 +10,7 @@ use sessions::{MANIFEST_SCHEMA, Manifest, RunningSession, Store};
 
 use super::launching::{self, Program};
 use crate::args::RunArgs;
-use crate::control::{Interrupt, UserControl};
+use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output;
@@ -56,12 +56,14 @@ impl Plan {
 /// Asks one question.
 pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
-    let interrupt = Interrupt::listen().map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    let second = if args.target.command.is_empty() { Second::EndsAtOnce } else { Second::IsIgnored };
+    let interrupt =
+        Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     if args.target.command.is_empty() {
         let process = select(args.target.process_id, args.target.name.as_deref())?;
         return ask(&plan, &process, None, &interrupt, screen);
     }
-    let (program, process) = launching::start(&args.target.command)?;
+    let (program, process) = launching::start(&args.target.command, &interrupt)?;
     ask(&plan, &process, Some(program), &interrupt, screen)
 }
 
@@ -113,7 +115,16 @@ fn begin_session(plan: &Plan, process: &DotnetProcess) -> Result<RunningSession,
     };
     Ok(match &plan.output {
         Some(folder) => RunningSession::begin_in(folder, &manifest)?,
-        None => Store::of_user()?.begin(&manifest)?,
+        None => {
+            let store = Store::of_user();
+            if store.is_makeshift() {
+                output::to_stderr(&format!(
+                    "the home folder cannot be written; the session goes to {}\n",
+                    store.root().display()
+                ));
+            }
+            store.begin(&manifest)?
+        }
     })
 }
 
@@ -139,15 +150,21 @@ fn deliver(
     };
     let shown = output::to_stdout(&text);
     let folder = session.folder().to_owned();
-    let name = match &plan.output {
-        Some(_) => folder.display().to_string(),
-        None => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    let kept = match &plan.output {
+        Some(_) => {
+            let folder = folder.display();
+            format!("kept in {folder} (drdotnet sessions open {folder}   shows it in a browser)")
+        }
+        None => {
+            let id = folder.file_name().unwrap_or_default().to_string_lossy();
+            format!("kept as session {id} (drdotnet sessions open last)")
+        }
     };
-    session.finish(report)?;
+    session
+        .finish(report)
+        .map_err(|error| Failure::from(error).also("the report above is complete, but it is not kept"))?;
     shown?;
-    output::to_stderr(&format!(
-        "\nkept as session {name}; drdotnet sessions open {name}   shows it in a browser\n"
-    ));
+    output::to_stderr(&format!("\n{kept}\n"));
     // A program that we started may end when it likes; somebody's service may not.
     if report.window.end == WindowEnd::TargetExited && !started_here {
         let measured = format_duration(std::time::Duration::from_nanos(report.window.measured_ns));

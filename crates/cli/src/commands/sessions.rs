@@ -20,7 +20,7 @@ const SCHEMA: &str = "drdotnet.sessions/1";
 
 /// Looks at earlier runs.
 pub fn sessions(command: &SessionCommand, screen: &Screen) -> Result<(), Failure> {
-    let store = Store::of_user()?;
+    let store = Store::of_user();
     match command {
         SessionCommand::List(args) if args.json => list_json(&store),
         SessionCommand::List(_) => list(&store, screen),

@@ -2,9 +2,10 @@
 
 use discovery::{DotnetProcess, FindError, Off, Reach};
 use model::format_duration;
-use process_view::TaskState;
+use process_view::{Process, TaskState};
 
 use super::Failure;
+use crate::commands::short_command;
 use crate::exit_code::Code;
 
 /// Most processes named in a message.
@@ -26,17 +27,23 @@ impl From<FindError> for Failure {
                 let failure = Failure::new(Code::NotDotnet, what).why(seen);
                 if sure {
                     failure.next("drdotnet ps   lists the .NET processes")
+                } else if is_root() {
+                    failure.next("give this tool the right CAP_SYS_PTRACE (docker: --cap-add SYS_PTRACE)")
                 } else {
-                    failure.next("run it again as root, which may see more")
+                    failure.next("run it again as root, who may see more")
                 }
             }
             FindError::NoSuchName { others, .. } => Failure::new(Code::NoSuchName, what)
                 .why("names are compared with the entry assembly and the executable, in full")
                 .next(choose_from(&others)),
             FindError::Ambiguous { candidates, .. } => {
-                let mut failure = Failure::new(Code::AmbiguousName, what);
+                let mut failure = Failure::new(Code::AmbiguousName, what).next("choose one by its pid:");
                 for process in candidates.iter().take(MOST_NAMED) {
-                    failure = failure.next(format!("-p {}   {}", process.pid, cut(&process.command_line)));
+                    failure = failure.choice(format!("-p {}   {}", process.pid, cut(&process.command_line)));
+                }
+                if candidates.len() > MOST_NAMED {
+                    let more = candidates.len() - MOST_NAMED;
+                    failure = failure.choice(format!("and {more} more: drdotnet ps   lists them all"));
                 }
                 failure
             }
@@ -51,7 +58,7 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
     let owner = process.user.as_ref().map_or("another user".to_owned(), discovery::User::shown);
     Some(match &process.reach {
         Reach::Ready => return None,
-        Reach::Forbidden if rustix::process::geteuid().is_root() => {
+        Reach::Forbidden if is_root() => {
             Failure::new(Code::Forbidden, format!("process {who} of user {owner} cannot be reached"))
                 .why(
                     "root here lacks the right CAP_SYS_PTRACE, without which /proc hides the process's files",
@@ -60,7 +67,11 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
         }
         Reach::Forbidden => Failure::new(Code::Forbidden, format!("process {who} belongs to user {owner}"))
             .why("only its user and root may talk to its runtime")
-            .next(format!("sudo -u {owner} drdotnet ...   or as root: sudo drdotnet ...")),
+            .next(match &process.user {
+                Some(user) if user.id != 0 => format!("run this as {owner} (sudo -u {owner} ...) or as root"),
+                _ => "run this as root (sudo ...)".to_owned(),
+            })
+            .next(proc_only(process)),
         Reach::Off(Off::Variable(variable)) => {
             Failure::new(Code::DiagnosticsOff, format!("process {who} has its diagnostics switched off"))
                 .why(format!("{variable} is set in its environment"))
@@ -76,7 +87,10 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
                 .next(proc_only(process))
         }
         Reach::NoAnswer { waited } => {
-            let reason = match process.state {
+            // While we waited, its state may have changed.
+            let now = process.visible.then(|| Process::new(process.pid).stat().ok()).flatten();
+            let state = now.map(|stat| stat.state).or(process.state);
+            let reason = match state {
                 Some(TaskState::Stopped) => "it is stopped by a signal (SIGSTOP)".to_owned(),
                 Some(TaskState::Traced) => "a debugger holds it".to_owned(),
                 _ => "it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)"
@@ -90,12 +104,13 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
                 ),
             )
             .why(reason);
-            match process.state {
+            match state {
                 Some(TaskState::Stopped) => {
                     failure.next(format!("kill -CONT {}   lets it go on", process.pid))
                 }
-                _ => failure.next("wait for the other tool and try again").next(proc_only(process)),
+                _ => failure.next("wait for the other tool and try again"),
             }
+            .next(proc_only(process))
         }
         Reach::Broken { problem } => {
             Failure::new(Code::NoAnswer, format!("process {who} cannot be asked")).why(problem.clone())
@@ -104,7 +119,7 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
 }
 
 fn proc_only(process: &DotnetProcess) -> String {
-    format!("drdotnet run threads -p {}   needs no answer: it reads /proc", process.pid)
+    format!("drdotnet run threads -p {}   works all the same: it reads /proc", process.pid)
 }
 
 fn choose_from(processes: &[DotnetProcess]) -> String {
@@ -122,6 +137,10 @@ fn choose_from(processes: &[DotnetProcess]) -> String {
     format!("drdotnet ps   lists the .NET processes: {}", names.join(", "))
 }
 
-fn cut(text: &str) -> String {
-    reports::printable_within(text, 100)
+fn cut(command_line: &str) -> String {
+    reports::printable_within(&short_command(command_line), 100)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }

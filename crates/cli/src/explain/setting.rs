@@ -39,8 +39,11 @@ impl From<DurationError> for Failure {
     fn from(error: DurationError) -> Failure {
         let failure = Failure::new(Code::BadDuration, error.to_string());
         match error {
-            DurationError::TooLong { .. } => {
-                failure.next("10 is ten seconds, 2m two minutes, 01:00:00 an hour")
+            DurationError::TooLong { .. } => failure
+                .why("a number alone is seconds; a clock with four parts begins with days")
+                .next("10 is ten seconds, 2m two minutes, 01:00:00 an hour"),
+            DurationError::Zero { .. } => {
+                failure.why("in no time there is nothing to see").next("--duration 10s is a good start")
             }
             _ => failure.next("write it as 10, 10s, 2m, 1h30m, 00:00:10 or 00:00:00:10 (days first)"),
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use discovery::{DotnetProcess, Off, Reach, Scan};
+use process_view::TaskState;
 use serde::Serialize;
 
 /// Name and version of the JSON form.
@@ -92,15 +93,17 @@ fn status_word(reach: &Reach) -> &'static str {
 pub fn reach_words(process: &DotnetProcess) -> Option<String> {
     Some(match &process.reach {
         Reach::Ready => return None,
-        Reach::NoAnswer { .. } => "does not answer; it hangs, is stopped, or serves another tool".to_owned(),
-        Reach::Forbidden => {
-            let owner = process.user.as_ref().map_or("its user".to_owned(), discovery::User::shown);
-            format!("belongs to {owner}; run as {owner} or as root to reach it")
-        }
+        Reach::NoAnswer { .. } => match process.state {
+            Some(TaskState::Stopped) => "no answer; stopped by a signal (SIGSTOP)".to_owned(),
+            Some(TaskState::Traced) => "no answer; held by a debugger".to_owned(),
+            _ => "no answer; hangs, or serves another tool".to_owned(),
+        },
+        Reach::Forbidden => match &process.user {
+            Some(user) if user.id != 0 => format!("to reach it, run this as {} or as root", user.shown()),
+            _ => "to reach it, run this as root".to_owned(),
+        },
         Reach::Off(Off::Variable(variable)) => format!("diagnostics are off ({variable})"),
-        Reach::Off(Off::NoSocket { .. }) => {
-            "has no diagnostics socket; it is off or was cleaned away".to_owned()
-        }
+        Reach::Off(Off::NoSocket { .. }) => "no diagnostics socket; it is off or was cleaned away".to_owned(),
         Reach::Broken { problem } => problem.clone(),
     })
 }

@@ -1,0 +1,110 @@
+//! `run ... -- command`: programs that `drdotnet` starts itself.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use model::WindowEnd;
+use rustix::process::Signal;
+use testbed::{CommandLine, Runtime, shared};
+
+use crate::support::{BINARY, Said, User, eventually, said, send, start};
+
+/// `drdotnet run threads <options> -- <before> <the target's words>`, with the target's environment.
+fn run(user: &User, options: &[&str], before: &[&str], line: &CommandLine) -> Command {
+    let mut command = Command::new(BINARY);
+    line.apply_environment(&mut command);
+    user.prepare(&mut command);
+    command.args(["run", "threads"]).args(options).arg("--");
+    command.args(before.iter().map(OsString::from)).args(line.words());
+    command
+}
+
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    // A process that nobody has waited for yet has ended as well.
+    stat.map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "))
+}
+
+fn check_report_and_end(said: &Said, runtime: Runtime) {
+    let report = said.report();
+    assert_eq!(report.window.end, WindowEnd::Completed, "{}", said.stderr);
+    assert!(report.target.runtime_version.is_some_and(|version| version.starts_with(runtime.label())));
+    assert!(said.stderr.contains("stopped the program that was started for this\n"), "{}", said.stderr);
+    eventually("the program is gone", || is_gone(report.target.pid.0).then_some(()));
+}
+
+#[test]
+fn a_program_is_started_looked_at_and_stopped_on_every_runtime() {
+    let user = User::new();
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let line = shared().target("healthy-idle-service", runtime).command().unwrap();
+        let said = said(&mut run(&user, &["-d", "1", "--json"], &[], &line));
+        check_report_and_end(&said, runtime);
+        assert!(said.stderr.contains("ready\n"), "what the program prints is not lost: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_program_behind_a_shell_is_looked_at_and_both_are_stopped() {
+    let user = User::new();
+    for runtime in [Runtime::Net31, Runtime::Net9] {
+        let line = shared().target("healthy-idle-service", runtime).command().unwrap();
+        let shell = ["sh", "-c", "\"$@\" & echo \"child $!\"; wait", "sh"];
+        let said = said(&mut run(&user, &["-d", "1", "--json"], &shell, &line));
+        check_report_and_end(&said, runtime);
+        let child = said.stderr.lines().find_map(|line| line.strip_prefix("child ")).unwrap();
+        assert_eq!(said.report().target.pid.0.to_string(), child, "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_program_that_ends_by_itself_is_no_failure() {
+    let user = User::new();
+    let line = shared().target("healthy-idle-service", Runtime::Net9).command().unwrap();
+    let run = start(&mut run(&user, &["-d", "10m", "--json"], &[], &line));
+    let session = user.wait_running();
+    let pid = u32::try_from(session["target"]["pid"].as_u64().unwrap()).unwrap();
+    send(pid, Signal::TERM);
+    let said = run.ends();
+    assert!(said.stderr.contains("the program ended by itself ("), "{}", said.stderr);
+    assert_eq!(said.report().window.end, WindowEnd::TargetExited);
+}
+
+#[test]
+fn ctrl_c_ends_the_program_as_well() {
+    let user = User::new();
+    let line = shared().target("healthy-idle-service", Runtime::Net9).command().unwrap();
+    let run = start(&mut run(&user, &["-d", "10m", "--json"], &[], &line));
+    user.wait_running();
+    // Twice, as impatient people do: the program must not be left behind.
+    run.signal(Signal::INT);
+    run.signal(Signal::INT);
+    let report = run.ends().report();
+    assert_eq!(report.window.end, WindowEnd::Cancelled);
+    eventually("the program is gone", || is_gone(report.target.pid.0).then_some(()));
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_runtime_that_never_comes() {
+    let user = User::new();
+    let marker = user.folder().join("started");
+    let program = format!("echo $$ > '{0}.new' && mv '{0}.new' '{0}'; exec sleep 1000", marker.display());
+    let run = user.starts(&["run", "threads", "--", "sh", "-c", &program]);
+    let pid = eventually("the program runs", || std::fs::read_to_string(&marker).ok());
+    run.signal(Signal::INT);
+    let said = run.ends();
+    assert_eq!((said.code, said.stdout.as_str()), (Some(18), ""), "{}", said.stderr);
+    assert!(said.stderr.starts_with("error: 'sh' was stopped before a .NET runtime started in it\n"));
+    assert!(is_gone(pid.trim().parse().unwrap()));
+}
+
+#[test]
+fn options_after_the_dashes_belong_to_the_program() {
+    let user = User::new();
+    let line = shared().target("healthy-idle-service", Runtime::Net9).command().unwrap();
+    let shell = ["sh", "-c", "shift 3; exec \"$@\"", "sh", "--json", "--help", "-p1"];
+    let said = said(&mut run(&user, &["-d", "0.5"], &shell, &line));
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.starts_with("Threads · Patients"), "{}", said.stdout);
+}
