@@ -73,7 +73,7 @@ impl Client {
         while bytes.len() < size {
             let mut chunk = [0; 16 * 1024];
             let wanted = chunk.len().min(size - bytes.len());
-            let received = read_some(&mut connection, &mut chunk[..wanted], command, &deadline)?;
+            let received = read_some(&mut connection, &mut chunk[..wanted], command, &deadline, bytes.len())?;
             if received == 0 {
                 return Err(IpcError::Closed { command, received: bytes.len() });
             }
@@ -103,15 +103,16 @@ impl Client {
         check_status(command, &payload)
     }
 
-    /// Names a profiler for a process that is suspended at its start (6).
+    /// Names a profiler for a process that is suspended at its start (6). A runtime that runs already
+    /// (8, 9, 10) answers with success as well, so success does not mean that it was loaded.
     pub fn startup_profiler(&self, class: Guid, path: &str) -> Result<(), IpcError> {
         let mut writer = Writer::default();
         writer.guid(class).string(path);
         self.order(Command::StartupProfiler, &writer.bytes)
     }
 
-    /// Makes the runtime write the files by which `perf` names managed code (8). They stay behind in the
-    /// target's temporary folder.
+    /// Makes the runtime write the files by which `perf` names managed code (8): `perf-PID.map` and the like in
+    /// the target's `/tmp`, whatever its `TMPDIR`, with PID as the target knows it. They stay behind.
     pub fn enable_perf_map(&self, kind: PerfMapKind) -> Result<(), IpcError> {
         let mut writer = Writer::default();
         writer.u32(kind as u32);
@@ -124,6 +125,8 @@ impl Client {
     }
 
     /// Runs the start-up hook of an assembly in the process (8).
+    ///
+    /// Be sure of the path: .NET 9 *ends the process* when the assembly cannot be loaded.
     pub fn apply_startup_hook(&self, path: &str) -> Result<(), IpcError> {
         let mut writer = Writer::default();
         writer.string(path);
@@ -131,6 +134,10 @@ impl Client {
     }
 
     /// Makes the target write a core dump, waiting at most `timeout` for it. Returns the command that did it.
+    ///
+    /// Look whether the file is there: a single-file .NET 8 without the program `createdump` was seen to report
+    /// success and write nothing. It, and a 3.1 that may not run its `createdump`, left a forked copy of the
+    /// process behind.
     pub fn generate_core_dump(&self, options: &DumpOptions, timeout: Duration) -> Result<Command, IpcError> {
         let forms = [Command::GenerateCoreDump3, Command::GenerateCoreDump2, Command::GenerateCoreDump];
         let deadline = Deadline::after(timeout);
@@ -142,13 +149,16 @@ impl Client {
 
     /// Starts a tracing session; its events arrive on the stream until the session is stopped or the process
     /// ends. The stream must be read all the time, also while [`Client::stop_tracing`] waits for its answer.
+    ///
+    /// Ask only a 3.1 that answers other commands: it crashes over a session whose client is gone, be it that the
+    /// client gave up waiting for this answer or that it was killed.
     pub fn collect_tracing(&self, request: &TraceRequest) -> Result<(TraceStream, Granted), IpcError> {
         let deadline = Deadline::after(self.timeout);
         self.step_down(request.attempts(), |attempt| {
             let command = attempt.command;
             let (payload, connection) = self.exchange(command, &request.payload(command), &deadline)?;
             let session = reply::session_id(&payload).map_err(|damage| malformed(command, damage))?;
-            Ok((TraceStream::new(session, connection), attempt))
+            Ok((TraceStream::new(session, connection, self.clone()), attempt))
         })
     }
 
@@ -165,11 +175,16 @@ impl Client {
         let payload = trace::user_events_payload(rundown_keywords, providers);
         let mut connection = self.transport.connect(&deadline)?;
         send(&mut connection, command, &payload, &deadline)?;
-        // The runtime takes the descriptor off the stream before it answers.
-        send_descriptor(&connection, user_events).map_err(|source| IpcError::Io { command, source })?;
+        // The runtime takes the descriptor off the stream before it answers. One that does not know the command
+        // answers and closes at once; then the answer is what counts.
+        if let Err(source) = send_descriptor(&connection, user_events)
+            && source.kind() != ErrorKind::BrokenPipe
+        {
+            return Err(IpcError::Io { command, source });
+        }
         let payload = receive(&mut connection, command, &deadline)?;
         let session = reply::session_id(&payload).map_err(|damage| malformed(command, damage))?;
-        Ok(TraceStream::new(session, connection))
+        Ok(TraceStream::new(session, connection, self.clone()))
     }
 
     /// Ends a tracing session. The answer comes after the last event was written.
@@ -254,7 +269,7 @@ fn read_all(
 ) -> Result<(), IpcError> {
     let mut filled = 0;
     while let Some(rest @ [_, ..]) = buffer.get_mut(filled..) {
-        match read_some(connection, rest, command, deadline)? {
+        match read_some(connection, rest, command, deadline, before + filled)? {
             0 => return Err(IpcError::Closed { command, received: before + filled }),
             received => filled += received,
         }
@@ -268,13 +283,14 @@ fn read_some(
     buffer: &mut [u8],
     command: Command,
     deadline: &Deadline,
+    before: usize,
 ) -> Result<usize, IpcError> {
     loop {
         let left = deadline.left().ok_or(IpcError::NoAnswer { command, waited: deadline.waited() })?;
         match connection.set_read_timeout(Some(left)).and_then(|()| connection.read(buffer)) {
             Ok(received) => return Ok(received),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(io_error(command, error, deadline, 0)),
+            Err(error) => return Err(io_error(command, error, deadline, before)),
         }
     }
 }

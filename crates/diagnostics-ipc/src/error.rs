@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use model::ProcessId;
 use thiserror::Error;
 
 use crate::{Command, HResult};
@@ -18,6 +19,16 @@ pub enum IpcError {
         address: String,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// Somebody else listens at the socket of the process that was meant.
+    #[error("{address}: {} listens there instead of process {expected}", shown(*listener))]
+    Impostor {
+        /// Where.
+        address: String,
+        /// The process that was meant.
+        expected: ProcessId,
+        /// The process that listens; `None` when it lies in a pid namespace that we do not see.
+        listener: Option<ProcessId>,
     },
     /// The runtime accepted the connection but did not answer in time: it is hung, stopped, or busy with
     /// another tool (it serves one at a time).
@@ -72,6 +83,10 @@ pub enum IpcError {
         /// What the operating system said.
         source: io::Error,
     },
+}
+
+fn shown(listener: Option<ProcessId>) -> String {
+    listener.map_or("a process of another pid namespace".to_owned(), |pid| format!("process {pid}"))
 }
 
 impl IpcError {

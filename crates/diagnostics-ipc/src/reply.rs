@@ -32,7 +32,7 @@ pub struct ProcessInfo {
     pub operating_system: String,
     /// Architecture, such as `x64`.
     pub architecture: String,
-    /// Entry assembly without extension; empty while the runtime is suspended at its start.
+    /// Entry assembly without extension; may be missing while the runtime is suspended at its start.
     pub entry_assembly: Option<String>,
     /// Version of the runtime, with the commit on some, such as `9.0.7` or `8.0.30+abc`.
     pub runtime_version: Option<String>,

@@ -6,6 +6,10 @@ use process_view::Process;
 
 use crate::linux::{Rights, is_executable_folder};
 use crate::process::{DotnetProcess, Off, Reach};
+use crate::scan::is_zero;
+
+/// Longest path of a socket; with a longer one the runtime goes on without.
+const LONGEST_SOCKET_PATH: usize = 107;
 
 /// Whether something can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +68,13 @@ pub fn access(process: &DotnetProcess) -> Vec<Access> {
     ]
 }
 
+/// Whom one must be: the owner or root.
 fn owner(process: &DotnetProcess) -> String {
-    process.user.as_ref().map_or("its user".to_owned(), super::process::User::shown)
+    match &process.user {
+        Some(user) if user.id == 0 => "root".to_owned(),
+        Some(user) => format!("{} or as root", user.shown()),
+        None => "its user or as root".to_owned(),
+    }
 }
 
 fn is_foreign(process: &DotnetProcess, rights: &Rights) -> bool {
@@ -78,7 +87,7 @@ fn runtime_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
         Reach::Forbidden if rights.user == 0 => {
             Ability::No("needs the right CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)".into())
         }
-        Reach::Forbidden => Ability::No(format!("needs to run as {} or as root", owner(process))),
+        Reach::Forbidden => Ability::No(format!("needs to run as {}", owner(process))),
         Reach::NoAnswer { .. } => {
             Ability::No("needs the process to answer; it is hung, stopped or busy".into())
         }
@@ -86,6 +95,13 @@ fn runtime_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
             Ability::No(format!("needs a restart of the process without {variable}"))
         }
         Reach::Off(Off::NoSocket { expected }) => {
+            if expected.len() > LONGEST_SOCKET_PATH {
+                let length = expected.len();
+                return Ability::No(format!(
+                    "needs a restart of the process with a shorter TMPDIR: a socket's path has at most \
+                     {LONGEST_SOCKET_PATH} bytes, {expected} has {length}"
+                ));
+            }
             Ability::No(format!("needs the runtime's socket, which is not at {expected}"))
         }
         Reach::Broken { problem } => Ability::No(problem.clone()),
@@ -99,10 +115,7 @@ fn proc_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
         );
     }
     if is_foreign(process, rights) && !rights.may_trace_others() {
-        return Ability::Partly(format!(
-            "not its environment and files: needs to run as {} or as root",
-            owner(process)
-        ));
+        return Ability::Partly(format!("not its environment and files: needs to run as {}", owner(process)));
     }
     Ability::Yes
 }
@@ -113,8 +126,7 @@ fn profiler_ability(process: &DotnetProcess, runtime: Ability) -> Ability {
     }
     let environment = Process::new(process.pid).environment().unwrap_or_default();
     let off = environment.iter().find(|(name, value)| {
-        name.to_ascii_lowercase().ends_with("_enablediagnostics_profiler")
-            && value.trim_start_matches("0x") == "0"
+        name.to_ascii_lowercase().ends_with("_enablediagnostics_profiler") && is_zero(value)
     });
     if let Some((name, value)) = off {
         return Ability::No(format!("switched off by its owner: {name}={value}"));
@@ -143,9 +155,7 @@ fn sampling_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
     match paranoid {
         ..=0 => Ability::Yes,
         3.. => Ability::No(format!("{remedy} at 2 or below (it is {paranoid})")),
-        _ if is_foreign(process, rights) => {
-            Ability::No(format!("needs to run as {} or as root", owner(process)))
-        }
+        _ if is_foreign(process, rights) => Ability::No(format!("needs to run as {}", owner(process))),
         2 => Ability::Partly(format!("not inside the kernel: {remedy} at 1 or below (it is 2)")),
         _ => Ability::Partly(format!("thread by thread, at a higher cost: {remedy} at 0 (it is {paranoid})")),
     }
@@ -159,7 +169,7 @@ fn memory_ability(process: &DotnetProcess, rights: &Rights) -> Ability {
         return Ability::Yes;
     }
     if is_foreign(process, rights) {
-        return Ability::No(format!("needs to run as {}, as root, or CAP_SYS_PTRACE", owner(process)));
+        return Ability::No(format!("needs to run as {}, or CAP_SYS_PTRACE", owner(process)));
     }
     Ability::No(format!(
         "needs root or CAP_SYS_PTRACE (sysctl kernel.yama.ptrace_scope is {}, 0 would do)",

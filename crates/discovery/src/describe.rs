@@ -51,6 +51,12 @@ fn namespace_word(process: &Process, status: &Status) -> Option<String> {
     (process.shares_file_system() == Some(false)).then(|| "mount-ns".to_owned())
 }
 
+/// Whether a command line is `dotnet` with an assembly to run.
+pub(crate) fn runs_dotnet(arguments: &[String]) -> bool {
+    arguments.first().is_some_and(|program| file_name(program) == "dotnet")
+        && name_in_arguments(arguments).is_some()
+}
+
 /// The program's name: the assembly given to `dotnet`, or else the executable itself.
 fn name_in_arguments(arguments: &[String]) -> Option<String> {
     let executable = file_name(arguments.first()?);
@@ -81,5 +87,17 @@ mod tests {
             assert_eq!(name_in_arguments(&arguments).as_deref(), name, "{line}");
         }
         assert_eq!(name_in_arguments(&[]), None);
+    }
+
+    #[test]
+    fn only_dotnet_with_an_assembly_counts_as_a_runtime() {
+        for (line, runs) in [
+            ("/usr/bin/dotnet exec --runtimeconfig a.json App.dll", true),
+            ("dotnet --info", false),
+            ("vim App.dll", false),
+        ] {
+            let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(runs_dotnet(&arguments), runs, "{line}");
+        }
     }
 }

@@ -9,12 +9,12 @@ use process_view::Process;
 use crate::describe::fill_from_kernel;
 use crate::process::{DotnetProcess, Reach};
 
-/// Connects to the socket of `found`, checks that the right process listens, and asks what it is.
+/// Asks the process at the socket of `found` what it is. The endpoint checks that the right one listens.
 pub(crate) fn probe(found: &mut DotnetProcess, timeout: Duration) {
     let Some(endpoint) = found.endpoint.clone() else { return };
     found.reach = match ask(found, endpoint, timeout) {
         Ok(reach) => reach,
-        Err(error) => reach_of(&error),
+        Err(error) => reach_of(&error, timeout),
     };
     if found.visible {
         fill_from_kernel(found, &Process::new(found.pid));
@@ -22,15 +22,6 @@ pub(crate) fn probe(found: &mut DotnetProcess, timeout: Duration) {
 }
 
 fn ask(found: &mut DotnetProcess, endpoint: Endpoint, timeout: Duration) -> Result<Reach, IpcError> {
-    let listener = endpoint.listener(timeout)?;
-    // A process in a namespace that we do not see has no pid here; one that we see must be the right one.
-    if found.visible && listener.is_some_and(|pid| pid != found.pid) {
-        let problem = format!(
-            "another process ({}) listens at its socket",
-            listener.map(|pid| pid.to_string()).unwrap_or_default()
-        );
-        return Ok(Reach::Broken { problem });
-    }
     match Client::new(endpoint).with_timeout(timeout).process_info() {
         Ok(info) => {
             if let Some(assembly) = &info.entry_assembly {
@@ -56,12 +47,12 @@ fn without_commit(version: &str) -> String {
     version.split(['+', ' ']).next().unwrap_or(version).to_owned()
 }
 
-fn reach_of(error: &IpcError) -> Reach {
+fn reach_of(error: &IpcError, timeout: Duration) -> Reach {
     match error {
         IpcError::NoAnswer { waited, .. } => Reach::NoAnswer { waited: *waited },
         IpcError::Connect { source, .. } => match source.kind() {
             ErrorKind::PermissionDenied => Reach::Forbidden,
-            ErrorKind::TimedOut => Reach::NoAnswer { waited: Duration::ZERO },
+            ErrorKind::TimedOut => Reach::NoAnswer { waited: timeout },
             _ => Reach::Broken { problem: error.to_string() },
         },
         _ => Reach::Broken { problem: error.to_string() },

@@ -9,7 +9,7 @@ use model::ProcessId;
 use process_view::{Clock, Process, TaskState, process_ids};
 
 use crate::SocketName;
-use crate::describe::describe;
+use crate::describe::{describe, runs_dotnet};
 use crate::linux::{Located, locate, own_folders, sockets_in};
 use crate::probe::probe_all;
 use crate::process::{DotnetProcess, Off, Reach};
@@ -90,7 +90,10 @@ pub(crate) fn look_at(pid: ProcessId, clock: &Clock) -> Option<(DotnetProcess, O
             Some((found, None))
         }
         Located::Forbidden => {
-            process.runtime_thread()?;
+            // 3.1 does not name its threads; then the command line, which everybody may read, must tell.
+            if process.runtime_thread().is_none() && !runs_dotnet(&process.arguments().unwrap_or_default()) {
+                return None;
+            }
             let mut found = describe(&process, &stat, &status, clock);
             found.reach = Reach::Forbidden;
             Some((found, None))
@@ -102,10 +105,14 @@ fn off_switch(environment: &[(String, String)]) -> Option<String> {
     environment.iter().find_map(|(name, value)| {
         let setting = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"))?;
         let known = OFF_SWITCHES.iter().any(|switch| switch.eq_ignore_ascii_case(setting));
-        let digits = value.trim().trim_start_matches("0x");
-        let off = !digits.is_empty() && digits.bytes().all(|digit| digit == b'0');
-        (known && off).then(|| format!("{name}={value}"))
+        (known && is_zero(value)).then(|| format!("{name}={value}"))
     })
+}
+
+/// Whether a setting of the runtime, which is a hexadecimal number, is zero.
+pub(crate) fn is_zero(value: &str) -> bool {
+    let digits = value.trim().trim_start_matches("0x");
+    !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
 /// Sockets in our own temp folders that no process of /proc explains: left behind, or of a process in a pid
@@ -141,13 +148,21 @@ fn living(folder: &Path, name: SocketName, found: &mut [DotnetProcess], clock: &
     let endpoint = Endpoint::at(folder.join(name.to_string()));
     match endpoint.listener(CONNECT) {
         Ok(Some(pid)) => {
+            let endpoint = endpoint.expecting(pid);
             if let Some(known) = found.iter_mut().find(|process| process.pid == pid) {
+                if known.pid_inside != name.pid {
+                    return Living::Unknown;
+                }
                 // Its clock differs from ours (a time namespace), so its name was not the one we computed.
                 known.endpoint.get_or_insert(endpoint);
                 return Living::Known;
             }
             let process = Process::new(pid);
             let (Ok(stat), Ok(status)) = (process.stat(), process.status()) else { return Living::Unknown };
+            // A runtime names its socket after itself. Whoever listens under another pid is no runtime.
+            if status.ids.innermost().unwrap_or(pid.0) != name.pid {
+                return Living::Unknown;
+            }
             let mut seen = describe(&process, &stat, &status, clock);
             seen.endpoint = Some(endpoint);
             Living::Process(Box::new(seen))

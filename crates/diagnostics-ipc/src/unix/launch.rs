@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,10 @@ use crate::{Client, Deadline, IpcError};
 
 /// How often the child and the port are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+/// Name of the port's socket in its folder.
+const SOCKET: &str = "port.sock";
+/// Longest folder for it: a socket's path has at most 107 bytes.
+const LONGEST_FOLDER: usize = 107 - "/".len() - SOCKET.len();
 /// The variable by which runtimes learn of the port.
 const PORTS: &str = "DOTNET_DiagnosticPorts";
 
@@ -94,8 +99,8 @@ pub fn launch(
 ) -> Result<Launched, LaunchError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let port_error = |source| LaunchError::Port { source };
-    let folder = tempfile::Builder::new().prefix("drdotnet-").tempdir().map_err(port_error)?;
-    let socket = folder.path().join("port.sock");
+    let folder = folder_for_port().map_err(port_error)?;
+    let socket = folder.path().join(SOCKET);
     let first = std::sync::atomic::AtomicBool::new(true);
     let port = PortServer::start(&socket, move |_| {
         // The first runtime is the one that was asked for; what it starts later must not wait.
@@ -123,6 +128,33 @@ pub fn launch(
                 waited: started.elapsed(),
                 child: Box::new(child),
             });
+        }
+    }
+}
+
+/// A private folder in the temp folder, or in `/tmp` when a port there could not be named: its path would be too
+/// long for a socket, or hold what separates the parts of the variable.
+fn folder_for_port() -> io::Result<tempfile::TempDir> {
+    let make = |parent: &Path| tempfile::Builder::new().prefix("drdotnet-").tempdir_in(parent);
+    let folder = make(&std::env::temp_dir())?;
+    if can_hold_port(folder.path()) { Ok(folder) } else { make(Path::new("/tmp")) }
+}
+
+fn can_hold_port(folder: &Path) -> bool {
+    folder.is_absolute()
+        && folder.as_os_str().len() <= LONGEST_FOLDER
+        && folder.to_str().is_some_and(|path| !path.contains([',', ';']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_the_variable_cannot_name_holds_no_port() {
+        assert!(can_hold_port(Path::new("/tmp/drdotnet-a1B2c3")));
+        for folder in ["/tmp/a,b", "/tmp/a;b", "tmp", &format!("/{}", "x".repeat(97))] {
+            assert!(!can_hold_port(Path::new(folder)), "{folder}");
         }
     }
 }

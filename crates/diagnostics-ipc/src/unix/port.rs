@@ -10,9 +10,9 @@
 //! setting. So each runtime that calls for the first time is either held for the caller or resumed on the spot
 //! ([`Welcome`]): nobody hangs because nobody was interested.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,10 +23,12 @@ use super::Connection;
 use crate::reply::{self, ADVERTISE_SIZE};
 use crate::{Advertise, Client, Command, Deadline, Guid, IpcError, Transport};
 
-/// How long a caller may take to say who it is; the runtime says it at once.
-const ADVERTISE_TIME: Duration = Duration::from_millis(250);
+/// How long a caller may take to say who it is; the runtime says it at once, but the machine may be busy.
+const ADVERTISE_TIME: Duration = Duration::from_secs(1);
 /// How long a runtime may take to say that it goes on.
 const RESUME_TIME: Duration = Duration::from_secs(5);
+/// Pause when no call can be taken, for example because this process has too many files open.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Most callers that may be saying who they are at one time.
 const MOST_INTRODUCTIONS: usize = 64;
 
@@ -61,6 +63,7 @@ pub fn diagnostic_ports_variable(path: &Path, suspend: bool) -> String {
 pub struct PortServer {
     table: Arc<Table>,
     path: PathBuf,
+    listener: Arc<UnixListener>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -76,6 +79,8 @@ struct Table {
 struct Callers {
     seen: Vec<RuntimeSeen>,
     idle: HashMap<Guid, Connection>,
+    /// Runtimes that are to be resumed and have not said yet that they go on.
+    suspended: HashSet<Guid>,
 }
 
 impl Table {
@@ -96,7 +101,8 @@ impl PortServer {
         path: &Path,
         welcome: impl Fn(&Advertise) -> Welcome + Send + Sync + 'static,
     ) -> io::Result<PortServer> {
-        let listener = UnixListener::bind(path)?;
+        let listener = Arc::new(UnixListener::bind(path)?);
+        let own_listener = Arc::clone(&listener);
         let table = Arc::new(Table::default());
         let served = Arc::clone(&table);
         let welcome = Arc::new(welcome);
@@ -105,7 +111,10 @@ impl PortServer {
                 if served.closing.load(Ordering::Acquire) {
                     break;
                 }
-                let Ok(connection) = connection else { continue };
+                let Ok(connection) = connection else {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                };
                 // On a thread of its own, so that a silent caller keeps nobody waiting.
                 if served.introductions.fetch_add(1, Ordering::AcqRel) >= MOST_INTRODUCTIONS {
                     served.introductions.fetch_sub(1, Ordering::AcqRel);
@@ -124,7 +133,7 @@ impl PortServer {
                 }
             }
         })?;
-        Ok(PortServer { table, path: path.to_owned(), thread: Some(thread) })
+        Ok(PortServer { table, path: path.to_owned(), listener: own_listener, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -164,8 +173,8 @@ impl PortServer {
 impl Drop for PortServer {
     fn drop(&mut self) {
         self.table.closing.store(true, Ordering::Release);
-        // The thread waits in accept: one more call wakes it.
-        let _ = UnixStream::connect(&self.path);
+        // The thread waits in accept; this wakes it, also when somebody has removed the socket's file.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -175,30 +184,44 @@ impl Drop for PortServer {
 
 impl Table {
     fn introduce(&self, mut connection: Connection, welcome: &(impl Fn(&Advertise) -> Welcome + ?Sized)) {
-        let mut bytes = [0; ADVERTISE_SIZE];
-        let read = connection
-            .set_read_timeout(Some(ADVERTISE_TIME))
-            .and_then(|()| connection.read_exact(&mut bytes))
-            .ok()
-            .and_then(|()| reply::advertise(&bytes).ok());
-        let Some(caller) = read else { return };
+        let Some(caller) = who_calls(&mut connection) else { return };
         let mut callers = self.callers();
-        let known = callers.seen.iter().any(|runtime| runtime.cookie == caller.cookie);
-        let welcome = if known { Welcome::Hold } else { welcome(&caller) };
-        if !known {
+        if !callers.seen.iter().any(|runtime| runtime.cookie == caller.cookie) {
+            let welcome = welcome(&caller);
             callers.seen.push(RuntimeSeen { cookie: caller.cookie, pid: caller.pid, welcome });
+            if welcome == Welcome::Resume {
+                callers.suspended.insert(caller.cookie);
+            }
         }
-        if welcome == Welcome::Hold {
+        self.changed.notify_all();
+        if !callers.suspended.contains(&caller.cookie) {
             callers.idle.insert(caller.cookie, connection);
-            self.changed.notify_all();
             return;
         }
         drop(callers);
-        self.changed.notify_all();
-        // A runtime that fails to answer has ended or was resumed by another port; nothing is left to do.
-        let once = Client::new(Once(Mutex::new(Some(connection))));
-        let _ = once.with_timeout(RESUME_TIME).resume_runtime();
+        // A runtime that fails to answer calls again, if it lives, and is resumed then.
+        let once = Client::new(Once(Mutex::new(Some(connection)))).with_timeout(RESUME_TIME);
+        if once.resume_runtime().is_ok() {
+            self.callers().suspended.remove(&caller.cookie);
+        }
     }
+}
+
+/// Reads who calls, in a time that dripping bytes cannot stretch.
+fn who_calls(connection: &mut Connection) -> Option<Advertise> {
+    let deadline = Deadline::after(ADVERTISE_TIME);
+    let mut bytes = [0; ADVERTISE_SIZE];
+    let mut filled = 0;
+    while let Some(rest @ [_, ..]) = bytes.get_mut(filled..) {
+        connection.set_read_timeout(Some(deadline.left()?)).ok()?;
+        match connection.read(rest) {
+            Ok(0) => return None,
+            Ok(received) => filled += received,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    reply::advertise(&bytes).ok()
 }
 
 /// The connections of one runtime that calls us.

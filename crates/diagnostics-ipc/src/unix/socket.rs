@@ -1,10 +1,12 @@
 //! Connecting to the runtime's socket.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::ProcessId;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
@@ -20,10 +23,12 @@ use rustix::net::{
 
 use super::Connection;
 use super::sys::peer_pid;
-use crate::{Deadline, IpcError, SessionId, Transport};
+use crate::{Client, Deadline, IpcError, SessionId, Transport};
 
 /// Longest path that fits into a socket address, without its final NUL.
 const LONGEST_PATH: usize = 107;
+/// How long a session that nobody reads any more may take to end.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// Pause before connecting again to a runtime whose queue of connections is full.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -32,6 +37,7 @@ const RETRY: Duration = Duration::from_millis(10);
 pub struct Endpoint {
     place: Place,
     shown: PathBuf,
+    expected: Option<ProcessId>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,12 +51,20 @@ impl Endpoint {
     /// The socket at a path of any length.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Endpoint { place: Place::Path(path.clone()), shown: path }
+        Endpoint { place: Place::Path(path.clone()), shown: path, expected: None }
     }
 
     /// The socket of that name in an open folder; `shown` is the path to print.
     pub fn in_folder(folder: Arc<File>, name: impl Into<OsString>, shown: impl Into<PathBuf>) -> Self {
-        Endpoint { place: Place::InFolder(folder, name.into()), shown: shown.into() }
+        Endpoint { place: Place::InFolder(folder, name.into()), shown: shown.into(), expected: None }
+    }
+
+    /// The same socket, but only if this process (its pid in our namespace) listens there: every connection is
+    /// checked with the kernel, and one to anybody else is [`IpcError::Impostor`].
+    #[must_use]
+    pub fn expecting(mut self, pid: ProcessId) -> Self {
+        self.expected = Some(pid);
+        self
     }
 
     /// The path to print.
@@ -62,9 +76,30 @@ impl Endpoint {
     /// Connects, and tells which process listens there: its pid in our namespace, or `None` when it lies in a
     /// namespace that we do not see.
     pub fn listener(&self, timeout: Duration) -> Result<Option<ProcessId>, IpcError> {
-        let connection = self.connect(&Deadline::after(timeout))?;
+        let connection = self.connect_unchecked(&Deadline::after(timeout))?;
+        self.listener_of(&connection)
+    }
+
+    fn listener_of(&self, connection: &Connection) -> Result<Option<ProcessId>, IpcError> {
         let pid = peer_pid(connection.as_fd()).map_err(|error| self.failed(error))?;
         Ok(u32::try_from(pid).ok().filter(|&pid| pid != 0).map(ProcessId))
+    }
+
+    fn connect_unchecked(&self, deadline: &Deadline) -> Result<Connection, IpcError> {
+        match &self.place {
+            Place::Path(path) if path.as_os_str().as_bytes().len() <= LONGEST_PATH => {
+                self.connect_short(path, deadline)
+            }
+            Place::Path(path) => {
+                let name = path.file_name().unwrap_or(OsStr::new(""));
+                let parent = path.parent().unwrap_or(Path::new("/"));
+                // Not for reading: a folder that may be passed through need not be readable.
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let folder = open(parent, flags, Mode::empty()).map_err(|errno| self.failed(errno))?;
+                self.connect_short(&through_descriptor(&folder, name), deadline)
+            }
+            Place::InFolder(folder, name) => self.connect_short(&through_descriptor(folder, name), deadline),
+        }
     }
 
     fn failed(&self, error: impl Into<io::Error>) -> IpcError {
@@ -97,39 +132,40 @@ impl Endpoint {
 
 impl Transport for Endpoint {
     fn connect(&self, deadline: &Deadline) -> Result<Connection, IpcError> {
-        match &self.place {
-            Place::Path(path) if path.as_os_str().as_bytes().len() <= LONGEST_PATH => {
-                self.connect_short(path, deadline)
+        let connection = self.connect_unchecked(deadline)?;
+        if let Some(expected) = self.expected {
+            let listener = self.listener_of(&connection)?;
+            if listener != Some(expected) {
+                let address = self.shown.display().to_string();
+                return Err(IpcError::Impostor { address, expected, listener });
             }
-            Place::Path(path) => {
-                let name = path.file_name().unwrap_or(OsStr::new(""));
-                let parent = path.parent().unwrap_or(Path::new("/"));
-                let folder = File::open(parent).map_err(|error| self.failed(error))?;
-                self.connect_short(&through_descriptor(&folder, name), deadline)
-            }
-            Place::InFolder(folder, name) => self.connect_short(&through_descriptor(folder, name), deadline),
         }
+        Ok(connection)
     }
 }
 
 /// A path of a few bytes to a file in an open folder.
-fn through_descriptor(folder: &File, name: &OsStr) -> PathBuf {
+fn through_descriptor(folder: &impl AsRawFd, name: &OsStr) -> PathBuf {
     Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)
 }
 
 /// The events of a tracing session, as the runtime writes them.
-#[derive(Debug)]
+///
+/// Dropped before its end, it stops the session and waits for that, a few seconds at most: a .NET Core 3.1 crashes
+/// soon after the connection of a running session was just closed.
 pub struct TraceStream {
-    /// The session, for [`crate::Client::stop_tracing`].
+    /// The session, for [`Client::stop_tracing`].
     pub session: SessionId,
     connection: Connection,
+    client: Client,
+    ended: bool,
 }
 
 impl TraceStream {
-    pub(crate) fn new(session: SessionId, connection: Connection) -> Self {
+    pub(crate) fn new(session: SessionId, connection: Connection, client: Client) -> Self {
         // The reader waits for events as long as it likes; timeouts were for the command.
         let _ = connection.set_read_timeout(None);
-        TraceStream { session, connection }
+        TraceStream { session, connection, client, ended: false }
     }
 
     /// Makes a read that finds no byte for this long end with `WouldBlock`; `None` waits for ever.
@@ -140,19 +176,41 @@ impl TraceStream {
 
 impl Read for TraceStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.connection.read(buffer)
+        let received = self.connection.read(buffer)?;
+        self.ended |= received == 0 && !buffer.is_empty();
+        Ok(received)
+    }
+}
+
+impl Drop for TraceStream {
+    fn drop(&mut self) {
+        if self.ended || self.connection.set_read_timeout(Some(FAREWELL)).is_err() {
+            return;
+        }
+        let client = self.client.clone().with_timeout(FAREWELL);
+        let (session, mut events) = (self.session, &self.connection);
+        std::thread::scope(|scope| {
+            // What is still to come must be read, or the runtime could not finish.
+            let rest = std::thread::Builder::new()
+                .name("session-end".into())
+                .spawn_scoped(scope, move || io::copy(&mut events, &mut io::sink()));
+            // The process may have ended, and nobody is left to be told of a failure.
+            if rest.is_ok() && client.stop_tracing(session).is_err() {
+                let _ = self.connection.shutdown(Shutdown::Both);
+            }
+        });
+    }
+}
+
+impl fmt::Debug for TraceStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceStream").field("session", &self.session).finish_non_exhaustive()
     }
 }
 
 impl AsFd for TraceStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.as_fd()
-    }
-}
-
-impl From<TraceStream> for OwnedFd {
-    fn from(stream: TraceStream) -> OwnedFd {
-        stream.connection.into()
     }
 }
 

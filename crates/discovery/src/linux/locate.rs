@@ -63,7 +63,9 @@ pub(crate) fn locate(process: &Process, stat: &Stat, status: &Status) -> Located
             .into_iter()
             .map(|folder| folder.join(name.to_string()))
             .find(|path| is_socket(path))
-            .map_or(Located::Forbidden, |path| Located::Socket(Endpoint::at(path), name)),
+            .map_or(Located::Forbidden, |path| {
+                Located::Socket(Endpoint::at(path).expecting(process.id), name)
+            }),
         Err(_) => {
             Located::Nothing { expected: Path::new(DEFAULT_FOLDER).join(name.to_string()), environment: None }
         }
@@ -78,7 +80,7 @@ fn temp_folder(environment: &[(String, String)]) -> PathBuf {
 fn look(process: &Process, folder: &Path, name: SocketName) -> Option<Endpoint> {
     if process.shares_file_system().unwrap_or(true) {
         let path = folder.join(name.to_string());
-        return is_socket(&path).then(|| Endpoint::at(path));
+        return is_socket(&path).then(|| Endpoint::at(path).expecting(process.id));
     }
     // Links in the target's file system must be followed in *its* file system: an absolute one would otherwise
     // lead into ours.
@@ -92,7 +94,8 @@ fn look(process: &Process, folder: &Path, name: SocketName) -> Option<Endpoint> 
         return None;
     }
     let shown = process.root().join(inside).join(name.to_string());
-    Some(Endpoint::in_folder(Arc::new(File::from(opened)), name.to_string(), shown))
+    let endpoint = Endpoint::in_folder(Arc::new(File::from(opened)), name.to_string(), shown);
+    Some(endpoint.expecting(process.id))
 }
 
 fn is_socket(path: &Path) -> bool {
