@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -97,6 +98,19 @@ fn the_diagnostics_are_off() {
 fn nobody_answers_at_the_socket() {
     let (user, target) = (User::new(), target());
     let pid = target.pid().to_string();
+    let socket = user.says(&["info", "-p", &pid, "--json"]).json()["process"]["socket"].clone();
+    // The runtime serves one caller at a time: whoever connects and says nothing keeps it from all others.
+    let silent = UnixStream::connect(socket.as_str().unwrap()).unwrap();
+    let said = user.says(&["info", "-p", &pid]);
+    drop(silent);
+    let waited = said.stderr.split_once("(waited ").and_then(|(_, rest)| rest.split(')').next()).unwrap();
+    check("no-answer", &said, &[(&pid, "PID"), (waited, "N s")]);
+}
+
+#[test]
+fn a_stopped_process_cannot_answer() {
+    let (user, target) = (User::new(), target());
+    let pid = target.pid().to_string();
     target.suspend().unwrap();
     let said = user.says(&["info", "-p", &pid]);
     let listed = user.says(&["ps", "--json"]).json();
@@ -106,8 +120,7 @@ fn nobody_answers_at_the_socket() {
         "what is known: {}",
         said.stdout
     );
-    let waited = said.stderr.split_once("(waited ").and_then(|(_, rest)| rest.split(')').next()).unwrap();
-    check("no-answer", &said, &[(&pid, "PID"), (waited, "N s")]);
+    check("stopped", &said, &[(&pid, "PID")]);
     let rows = listed["processes"].as_array().unwrap();
     let row = rows.iter().find(|row| row["pid"] == target.pid()).unwrap();
     assert_eq!(row["status"], "no-answer", "{row:#}");

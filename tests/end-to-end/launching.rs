@@ -86,6 +86,19 @@ fn ctrl_c_ends_the_program_as_well() {
 }
 
 #[test]
+fn a_tool_that_is_killed_leaves_no_program_behind() {
+    let user = User::new();
+    let line = shared().target("healthy-idle-service", Runtime::Net9).command().unwrap();
+    let run = start(&mut run(&user, &["-d", "10m", "--json"], &[], &line));
+    user.wait_running();
+    let list = user.says(&["sessions", "list", "--json"]).json();
+    let pid = u32::try_from(list["sessions"][0]["target"]["pid"].as_u64().unwrap()).unwrap();
+    assert!(!is_gone(pid));
+    run.signal(Signal::KILL);
+    eventually("the program is gone", || is_gone(pid).then_some(()));
+}
+
+#[test]
 fn ctrl_c_ends_the_wait_for_a_runtime_that_never_comes() {
     let user = User::new();
     let marker = user.folder().join("started");

@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use diagnostics_ipc::{Client, Endpoint, IpcError};
-use process_view::Process;
+use diagnostics_ipc::{Client, Deadline, Endpoint, IpcError, Transport};
+use process_view::{Process, TaskState};
 
 use crate::describe::fill_from_kernel;
 use crate::process::{DotnetProcess, Reach};
@@ -22,6 +22,11 @@ pub(crate) fn probe(found: &mut DotnetProcess, timeout: Duration) {
 }
 
 fn ask(found: &mut DotnetProcess, endpoint: Endpoint, timeout: Duration) -> Result<Reach, IpcError> {
+    if found.state == Some(TaskState::Stopped) {
+        // It cannot answer, so do not wait for it; whether this user may connect at all is still worth knowing.
+        endpoint.connect(&Deadline::after(timeout))?;
+        return Ok(Reach::NoAnswer { waited: Duration::ZERO });
+    }
     match Client::new(endpoint).with_timeout(timeout).process_info() {
         Ok(info) => {
             if let Some(assembly) = &info.entry_assembly {

@@ -42,7 +42,7 @@ pub enum Reach {
     Ready,
     /// Its socket accepts connections, but nobody answers.
     NoAnswer {
-        /// How long we waited.
+        /// How long we waited: not at all for a process that is stopped by a signal.
         waited: Duration,
     },
     /// It belongs to somebody else, or this user lacks a right.

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -338,9 +338,12 @@ fn hung_targets_delay_neither_each_other_nor_the_rest() {
         .into_iter()
         .map(|runtime| patient(runtime).start().unwrap())
         .collect();
-    for target in &hung {
-        stop(target);
-    }
+    // The runtime serves one caller at a time: whoever connects and says nothing keeps it from all others.
+    let silent: Vec<UnixStream> = hung
+        .iter()
+        .map(|target| std::env::temp_dir().join(socket_name(target).to_string()))
+        .map(|socket| UnixStream::connect(socket).unwrap())
+        .collect();
     let timeout = Duration::from_secs(8);
     let started = Instant::now();
     let list = discover(&Options { timeout });
@@ -358,6 +361,19 @@ fn hung_targets_delay_neither_each_other_nor_the_rest() {
     }
     assert_eq!(in_list(&list, &healthy).reach, Reach::Ready);
     assert!(took < timeout * 2, "the three were waited for in turn: {took:?}");
+    drop(silent);
+}
+
+#[test]
+fn a_stopped_target_is_not_waited_for() {
+    let target = patient(Runtime::Net9).start().unwrap();
+    stop(&target);
+    assert_eq!(found(&target).reach, Reach::NoAnswer { waited: Duration::ZERO });
+    target.resume().unwrap();
+    let until = Instant::now() + LONG;
+    while found(&target).reach != Reach::Ready {
+        assert!(Instant::now() < until, "it does not go on");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use testbed::patients;
 
 #[test]
 fn the_readme_of_the_patients_lists_each_as_its_header_does() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../patients/README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../patients/README.md")).unwrap();
     for patient in patients() {
         let start = format!("| `{}` |", patient.id);
         let Some(row) = readme.lines().find(|line| line.starts_with(&start)) else {

@@ -98,10 +98,12 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
             };
             let failure = Failure::new(
                 Code::NoAnswer,
-                format!(
-                    "process {who} accepts connections but does not answer (waited {})",
-                    format_duration(*waited)
-                ),
+                if waited.is_zero() {
+                    format!("process {who} accepts connections but does not answer")
+                } else {
+                    let waited = format_duration(*waited);
+                    format!("process {who} accepts connections but does not answer (waited {waited})")
+                },
             )
             .why(reason);
             match state {

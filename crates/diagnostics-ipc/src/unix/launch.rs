@@ -90,6 +90,7 @@ impl Launched {
 }
 
 /// Starts `command` with a diagnostic port of its own and waits until its first runtime stands suspended.
+/// The program ends with the calling thread: killed tools leave nothing suspended behind.
 /// `give_up` is asked now and then whether to stop waiting early, for example because the caller sees a
 /// runtime that is too old to call a port.
 pub fn launch(
@@ -110,6 +111,8 @@ pub fn launch(
     command.env(PORTS, diagnostic_ports_variable(&socket, true));
     // A group of its own: Ctrl+C at the terminal is for us, and we decide what becomes of the program.
     command.process_group(0);
+    // A tool that is killed while it holds the program would leave it suspended for ever.
+    super::sys::end_with_this_thread(&mut command);
     let mut child =
         command.spawn().map_err(|source| LaunchError::Spawn { program: program.clone(), source })?;
 

@@ -1,11 +1,25 @@
-//! The one system call that the safe wrappers get wrong.
+//! System calls that no safe wrapper offers.
 #![expect(
     unsafe_code,
-    reason = "a foreign pid namespace makes the peer's pid 0, which rustix's Pid cannot hold"
+    reason = "a foreign pid namespace makes the peer's pid 0, which rustix's Pid cannot hold; and setting a child's \
+              death signal happens between fork and exec"
 )]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// Makes the kernel end the child when the thread that starts it ends, however that happens.
+pub(super) fn end_with_this_thread(command: &mut Command) {
+    // SAFETY: the closure runs after `fork` in a process of many threads, so it may only do what is safe in a
+    // signal handler. It makes one plain system call and neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+}
 
 /// Pid of the process that listens at the other end, in our pid namespace; 0 when we cannot see it.
 pub(super) fn peer_pid(socket: BorrowedFd<'_>) -> io::Result<i32> {
