@@ -94,7 +94,7 @@ pub struct Run<'a> {
     pub control: &'a dyn Control,
 }
 
-/// What a profiler returns; [`crate::run`] makes a report of it.
+/// What a profiler returns; [`crate::run()`] makes a report of it.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The answer in one sentence.

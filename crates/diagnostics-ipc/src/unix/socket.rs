@@ -193,12 +193,27 @@ impl Drop for TraceStream {
             // What is still to come must be read, or the runtime could not finish.
             let rest = std::thread::Builder::new()
                 .name("session-end".into())
-                .spawn_scoped(scope, move || io::copy(&mut events, &mut io::sink()));
+                .spawn_scoped(scope, move || read_rest(&mut events));
+            let Ok(rest) = rest else { return };
             // The process may have ended, and nobody is left to be told of a failure.
-            if rest.is_ok() && client.stop_tracing(session).is_err() {
+            if client.stop_tracing(session).is_err() {
                 let _ = self.connection.shutdown(Shutdown::Both);
             }
+            let _ = rest.join();
         });
+    }
+}
+
+/// Reads to the end, but not for ever: a process that never ends its stream must not hold us.
+fn read_rest(events: &mut impl Read) {
+    let deadline = Deadline::after(FAREWELL * 2);
+    let mut passed_over = [0; 16 * 1024];
+    while deadline.left().is_some() {
+        match events.read(&mut passed_over) {
+            Ok(0) => break,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+            _ => {}
+        }
     }
 }
 
