@@ -1,4 +1,4 @@
-//! Ctrl+C and SIGTERM end a run early, with its report. A second Ctrl+C ends the tool at once, unless it has a
+//! Ctrl+C, SIGTERM and a terminal that goes away (SIGHUP) end a run early, with its report. A second Ctrl+C ends the tool at once, unless it has a
 //! program of its own to stop first.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use profilers::{Control, Stop};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
 
@@ -34,7 +34,7 @@ impl Interrupt {
     /// Begins to listen.
     pub fn listen(second: Second) -> std::io::Result<Interrupt> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             // Order matters: the first signal finds the flag unset and sets it, the second finds it set.
             if second == Second::EndsAtOnce {
                 signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;

@@ -27,7 +27,16 @@ pub fn to_stderr(text: &str) {
 /// of the target's memory.
 pub fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A device, a pipe or a link is written to; replacing it would break it for everybody.
+    let is_special = path.symlink_metadata().is_ok_and(|file| !file.is_file());
     let written = (|| {
+        if is_special {
+            return std::fs::OpenOptions::new()
+                .write(true)
+                .truncate(true)
+                .open(path)?
+                .write_all(text.as_bytes());
+        }
         let mut draft = tempfile::NamedTempFile::new_in(folder)?;
         draft.write_all(text.as_bytes())?;
         draft.as_file().sync_all()?;

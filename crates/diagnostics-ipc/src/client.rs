@@ -16,7 +16,7 @@ use crate::{Command, Deadline, HResult, IpcError};
 /// How long a command may take unless the caller says otherwise.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest environment that is read: far above what an operating system allows a process to have.
-const MAX_ENVIRONMENT: usize = 64 << 20;
+const MAX_ENVIRONMENT: usize = 8 << 20;
 
 /// A way to get a connection to one runtime.
 pub trait Transport: Send + Sync {

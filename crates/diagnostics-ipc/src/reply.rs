@@ -83,6 +83,10 @@ pub fn environment(bytes: &[u8]) -> Result<Vec<(String, String)>, Damage> {
     let mut variables = Vec::new();
     for _ in 0..count {
         let entry = reader.string("variable")?;
+        if entry.is_empty() {
+            // Four bytes on the wire, dozens in memory: no environment has empty entries.
+            continue;
+        }
         variables.push(match entry.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned()),
             None => (entry, String::new()),

@@ -1,10 +1,8 @@
 //! What this user can collect from a process, and what is missing for the rest.
 
-use std::path::PathBuf;
+use process_view::{Process, RuntimeMark};
 
-use process_view::Process;
-
-use crate::linux::{Rights, is_executable_folder};
+use crate::linux::{Rights, is_executable_folder, open_inside, temp_folder};
 use crate::process::{DotnetProcess, Off, Reach};
 use crate::scan::is_zero;
 
@@ -54,7 +52,11 @@ pub fn access(process: &DotnetProcess) -> Vec<Access> {
             what: "profilers inside the process",
             ability: profiler_ability(process, runtime.clone()),
         },
-        Access { id: "dump", what: "core dumps written by the runtime", ability: runtime },
+        Access {
+            id: "dump",
+            what: "core dumps written by the runtime",
+            ability: dump_ability(process, runtime),
+        },
         Access {
             id: "cpu-samples",
             what: "CPU samples from the kernel",
@@ -124,20 +126,44 @@ fn profiler_ability(process: &DotnetProcess, runtime: Ability) -> Ability {
     if runtime != Ability::Yes {
         return runtime;
     }
-    let environment = Process::new(process.pid).environment().unwrap_or_default();
+    if !process.visible {
+        return Ability::No(
+            "needs a shared pid namespace: a library must be placed in its file system".into(),
+        );
+    }
+    let inside = Process::new(process.pid);
+    let environment = inside.environment().unwrap_or_default();
     let off = environment.iter().find(|(name, value)| {
         name.to_ascii_lowercase().ends_with("_enablediagnostics_profiler") && is_zero(value)
     });
     if let Some((name, value)) = off {
         return Ability::No(format!("switched off by its owner: {name}={value}"));
     }
-    let set = environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
-    let folder = PathBuf::from(set.map_or("/tmp", |(_, value)| value.as_str()));
-    let inside = Process::new(process.pid).root().join(folder.strip_prefix("/").unwrap_or(&folder));
-    match is_executable_folder(&inside) {
+    let folder = temp_folder(&inside, &environment);
+    match open_inside(&inside, &folder).as_ref().and_then(is_executable_folder) {
         Some(false) => Ability::No(format!("its temp folder {} is mounted noexec", folder.display())),
         Some(true) => Ability::Yes,
         None => Ability::No("needs access to the process's file system (a shared pid namespace)".into()),
+    }
+}
+
+/// The runtime starts a program of its own for dumps, which lies beside it. A single file has it inside, or not.
+fn dump_ability(process: &DotnetProcess, runtime: Ability) -> Ability {
+    if runtime != Ability::Yes {
+        return runtime;
+    }
+    let view = Process::new(process.pid);
+    let Some(RuntimeMark::Library(library)) = process.visible.then(|| view.runtime_mark()).flatten() else {
+        return Ability::Partly(
+            "a single-file program may lack the runtime's createdump: it then fails, or writes nothing"
+                .into(),
+        );
+    };
+    let dumper = library.with_file_name("createdump");
+    match view.is_runnable(&dumper) {
+        Some(true) => Ability::Yes,
+        Some(false) => Ability::No(format!("needs {} to be executable: chmod +x", dumper.display())),
+        None => Ability::No(format!("needs the runtime's createdump, which is not at {}", dumper.display())),
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn describe(process: &Process, stat: &Stat, status: &Status, clock: &
         runtime_identifier: None,
         user: Some(User { id: status.user, name: user_name(status.user) }),
         state: Some(stat.state),
+        start_ticks: Some(stat.start_ticks),
         started_at: Some(clock.moment(stat.start_ticks)),
         uptime: Some(clock.age(stat.start_ticks)),
         cpu: Some(clock.duration(stat.cpu_ticks())),
@@ -26,6 +27,7 @@ pub(crate) fn describe(process: &Process, stat: &Stat, status: &Status, clock: &
         threads: Some(stat.threads),
         container: process.container().or_else(|| namespace_word(process, status)),
         command_line: arguments.join(" "),
+        arguments,
         endpoint: None,
         info: None,
     }

@@ -1,9 +1,10 @@
 //! One process, by pid or by name.
 
 use model::ProcessId;
-use process_view::{Clock, Process, ViewError};
+use process_view::{Clock, Process, TaskState, ViewError};
 use thiserror::Error;
 
+use crate::probe::is_gone;
 use crate::process::DotnetProcess;
 use crate::scan::{Options, look_at, scan};
 
@@ -18,6 +19,16 @@ pub enum FindError {
         pid: ProcessId,
         /// .NET processes that there are.
         others: Vec<DotnetProcess>,
+    },
+    /// It has ended, but its parent has not collected it yet.
+    #[error("process {pid} ({name}) has ended")]
+    Ended {
+        /// The pid.
+        pid: ProcessId,
+        /// What it was called.
+        name: String,
+        /// Its parent.
+        parent: ProcessId,
     },
     /// It is no .NET process, as far as this user can see.
     #[error("process {pid} ({name}) is not a .NET process")]
@@ -50,15 +61,23 @@ pub enum FindError {
 /// The .NET process with this pid, asked and described, whether or not it can be reached. A pid that /proc does
 /// not show may belong to a process that shares our temp folder from another pid namespace.
 pub fn find(pid: ProcessId, options: &Options) -> Result<DotnetProcess, FindError> {
-    if let Some((mut found, _)) = look_at(pid, &Clock::now()) {
+    if let Some((mut found, _)) = look_at(pid, &Clock::now())
+        && found.endpoint.is_some()
+    {
         crate::probe::probe(&mut found, options.timeout);
-        return Ok(found);
+        if !is_gone(&found) {
+            return Ok(found);
+        }
     }
+    // The whole machine knows more: a process whose clock differs from ours, or one that only shares our folder.
     let mut others = scan(options).processes;
     if let Some(index) = others.iter().position(|process| process.pid == pid) {
         return Ok(others.swap_remove(index));
     }
     match Process::new(pid).stat() {
+        Ok(stat) if matches!(stat.state, TaskState::Zombie | TaskState::Dead) => {
+            Err(FindError::Ended { pid, name: stat.name, parent: ProcessId(stat.parent) })
+        }
         Ok(stat) => {
             let sure = !matches!(Process::new(pid).environment(), Err(ViewError::Denied { .. }));
             Err(FindError::NotDotnet { pid, name: stat.name, sure })
@@ -79,6 +98,6 @@ pub fn find_by_name(name: &str, options: &Options) -> Result<DotnetProcess, Find
 }
 
 fn is_named(process: &DotnetProcess, name: &str) -> bool {
-    let executable = process.command_line.split(' ').next().and_then(|path| path.rsplit('/').next());
+    let executable = process.arguments.first().and_then(|path| path.rsplit('/').next());
     process.name.eq_ignore_ascii_case(name) || executable.is_some_and(|file| file.eq_ignore_ascii_case(name))
 }

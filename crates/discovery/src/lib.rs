@@ -26,6 +26,7 @@ mod linux;
 mod probe;
 mod process;
 mod scan;
+pub mod secrets;
 mod socket_name;
 
 pub use access::{Ability, Access, access};

@@ -1,6 +1,7 @@
 //! Asking a runtime who it is, before its deadline.
 
 use std::io::ErrorKind;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use diagnostics_ipc::{Client, Deadline, Endpoint, IpcError, Transport};
@@ -66,13 +67,30 @@ fn reach_of(error: &IpcError, timeout: Duration) -> Reach {
 
 /// Asks all of them at once: one that hangs holds up only itself.
 pub(crate) fn probe_all(found: &mut [DotnetProcess], timeout: Duration) {
-    /// Each waits most of the time, so many threads cost little; more targets than this are asked in turns.
+    /// Each waits most of the time, so many threads cost little.
     const MOST_AT_ONCE: usize = 256;
-    for group in found.chunks_mut(MOST_AT_ONCE) {
-        std::thread::scope(|scope| {
-            for process in group {
-                scope.spawn(move || probe(process, timeout));
+    let workers = found.len().min(MOST_AT_ONCE);
+    let queue = Mutex::new(found.iter_mut());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(process) = next() {
+            probe(process, timeout);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            // A container may allow us few threads: those that there are do the work.
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
             }
-        });
-    }
+        }
+        work();
+    });
+}
+
+/// Whether a process has ended, or its pid has gone to another, since it was found.
+pub(crate) fn is_gone(found: &DotnetProcess) -> bool {
+    let process = Process::new(found.pid);
+    found.visible
+        && (!process.is_alive() || process.stat().ok().map(|stat| stat.start_ticks) != found.start_ticks)
 }

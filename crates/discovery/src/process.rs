@@ -6,6 +6,8 @@ use diagnostics_ipc::{Client, Endpoint, ProcessInfo};
 use model::{ProcessId, Target, Timestamp};
 use process_view::TaskState;
 
+use crate::secrets::conceal_command_line;
+
 /// The user a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
@@ -79,6 +81,8 @@ pub struct DotnetProcess {
     pub user: Option<User>,
     /// What its main thread is doing.
     pub state: Option<TaskState>,
+    /// Start in clock ticks since boot: with the pid it names a process for good.
+    pub start_ticks: Option<u64>,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// How long ago that was.
@@ -91,7 +95,9 @@ pub struct DotnetProcess {
     pub threads: Option<u64>,
     /// Container id, or a word for its namespaces.
     pub container: Option<String>,
-    /// Command line.
+    /// Its arguments, secrets included.
+    pub arguments: Vec<String>,
+    /// The same as one line.
     pub command_line: String,
     /// Its socket, when one was found.
     pub endpoint: Option<Endpoint>,
@@ -113,6 +119,18 @@ impl DotnetProcess {
         (!uptime.is_zero()).then(|| 100.0 * cpu.as_secs_f64() / uptime.as_secs_f64())
     }
 
+    /// Its command line with what looks like a secret hidden: this form may be shown and kept.
+    #[must_use]
+    pub fn shown_command_line(&self) -> String {
+        conceal_command_line(&self.command_line)
+    }
+
+    /// Hides in its command line what looks like a secret, before it is shown.
+    pub fn conceal_secrets(&mut self) {
+        self.command_line = self.shown_command_line();
+        self.arguments = self.command_line.split(' ').map(str::to_owned).collect();
+    }
+
     /// What a report says about its target.
     #[must_use]
     pub fn target(&self) -> Target {
@@ -122,7 +140,7 @@ impl DotnetProcess {
             runtime_version: self.runtime_version.clone(),
             architecture: self.architecture.clone(),
             started_at: self.started_at,
-            command_line: Some(self.command_line.clone()).filter(|line| !line.is_empty()),
+            command_line: Some(self.shown_command_line()).filter(|line| !line.is_empty()),
         }
     }
 }

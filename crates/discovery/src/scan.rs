@@ -11,7 +11,7 @@ use process_view::{Clock, Process, TaskState, process_ids};
 use crate::SocketName;
 use crate::describe::{describe, runs_dotnet};
 use crate::linux::{Located, locate, own_folders, sockets_in};
-use crate::probe::probe_all;
+use crate::probe::{is_gone, probe_all};
 use crate::process::{DotnetProcess, Off, Reach};
 
 /// Environment variables that switch the diagnostics socket off, under both prefixes.
@@ -59,6 +59,7 @@ pub fn scan(options: &Options) -> Scan {
     }
     let stale_sockets = add_unexplained(&mut found, &explained, &clock);
     probe_all(&mut found, options.timeout);
+    found.retain(|process| !matches!(process.reach, Reach::Broken { .. }) || !is_gone(process));
     found.sort_by_key(|process| (process.pid, process.pid_inside));
     Scan { processes: found, stale_sockets }
 }
@@ -143,8 +144,8 @@ enum Living {
 }
 
 fn living(folder: &Path, name: SocketName, found: &mut [DotnetProcess], clock: &Clock) -> Living {
-    /// Connecting to a local socket either works at once or not at all.
-    const CONNECT: Duration = Duration::from_millis(100);
+    /// Connecting to a local socket works at once, or its queue is full; that is not waited for.
+    const CONNECT: Duration = Duration::ZERO;
     let endpoint = Endpoint::at(folder.join(name.to_string()));
     match endpoint.listener(CONNECT) {
         Ok(Some(pid)) => {
@@ -188,12 +189,14 @@ fn unseen(name: SocketName, endpoint: Endpoint) -> DotnetProcess {
         runtime_identifier: None,
         user: None,
         state: None,
+        start_ticks: None,
         started_at: None,
         uptime: None,
         cpu: None,
         memory: None,
         threads: None,
         container: Some("other pid-ns".to_owned()),
+        arguments: Vec::new(),
         command_line: String::new(),
         endpoint: Some(endpoint),
         info: None,

@@ -19,11 +19,6 @@ pub enum Kind {
         /// When nothing is given.
         default: &'static str,
     },
-    /// Yes or no.
-    Flag {
-        /// When nothing is given.
-        default: bool,
-    },
 }
 
 /// One parameter.
@@ -44,7 +39,6 @@ impl Parameter {
         match self.kind {
             Kind::Integer { default, .. } => default.to_string(),
             Kind::Choice { default, .. } => default.to_owned(),
-            Kind::Flag { default } => default.to_string(),
         }
     }
 
@@ -54,7 +48,6 @@ impl Parameter {
         match self.kind {
             Kind::Integer { min, max, .. } => format!("{min} to {max}"),
             Kind::Choice { options, .. } => options.join(", "),
-            Kind::Flag { .. } => "true, false".to_owned(),
         }
     }
 
@@ -69,11 +62,6 @@ impl Parameter {
             Kind::Choice { options, .. } => {
                 options.iter().find(|option| option.eq_ignore_ascii_case(text)).map(ToString::to_string)
             }
-            Kind::Flag { .. } => match text.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "1" => Some("true".to_owned()),
-                "false" | "no" | "off" | "0" => Some("false".to_owned()),
-                _ => None,
-            },
         }
     }
 }

@@ -95,12 +95,6 @@ impl Settings {
     pub fn choice(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
     }
-
-    /// Yes or no.
-    #[must_use]
-    pub fn flag(&self, name: &str) -> bool {
-        self.choice(name) == "true"
-    }
 }
 
 #[cfg(test)]

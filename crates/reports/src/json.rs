@@ -10,7 +10,12 @@ use crate::hostile::must_be_shown_escaped;
 /// below U+0020, but people do print JSON to terminals, and a reader sees the same string either way.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let json = report.to_json().expect("a report has string keys only, and writing to a String cannot fail");
+    harmless(report.to_json().expect("a report has string keys only, and writing to a String cannot fail"))
+}
+
+/// The same JSON with every character escaped that would steer a terminal.
+#[must_use]
+pub fn harmless(json: String) -> String {
     if !json.chars().any(steers) {
         return json;
     }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::SessionError;
@@ -11,6 +11,28 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const MANIFEST: &str = "session.json";
 pub(crate) const REPORT: &str = "report.json";
 pub(crate) const OUTCOME: &str = "outcome.json";
+/// The page that `sessions open` makes of the report.
+pub(crate) const PAGE: &str = "report.html";
+
+/// Removes a session's own files, and its folder if nothing else is in it: the rest is the user's.
+pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {
+    for name in [PAGE, OUTCOME, REPORT, MANIFEST, LOCK] {
+        for file in [folder.join(name), draft_of(folder, name)] {
+            match fs::remove_file(&file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn draft_of(folder: &Path, name: &str) -> std::path::PathBuf {
+    folder.join(format!(".{name}.draft"))
+}
 
 pub(crate) fn write_error(path: &Path) -> impl FnOnce(io::Error) -> SessionError + '_ {
     move |source| SessionError::Write { path: path.to_owned(), source }
@@ -20,9 +42,15 @@ pub(crate) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> SessionError 
     move |source| SessionError::Read { path: path.to_owned(), source }
 }
 
-/// Makes a folder that only its user can enter, and its parents.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+/// Makes a folder that only its user can enter, and its parents, if it is not there.
+pub(crate) fn private_store(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The same for the folder of one session, which is closed to others also if it was there.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    private_store(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
 /// Creates a file that only its user can read; it must not exist yet.
@@ -33,7 +61,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 /// Writes `folder/name` so that it appears complete, or does not appear.
 pub(crate) fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SessionError> {
     let target = folder.join(name);
-    let draft = folder.join(format!(".{name}.draft"));
+    let draft = draft_of(folder, name);
     let written = (|| {
         let _ = fs::remove_file(&draft);
         let mut file = private_file(&draft)?;

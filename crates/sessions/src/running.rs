@@ -19,11 +19,19 @@ pub struct RunningSession {
 impl RunningSession {
     /// Begins a session in `folder`, which must be new or empty.
     pub fn begin_in(folder: &Path, manifest: &Manifest) -> Result<Self, SessionError> {
-        files::private_folder(folder).map_err(write_error(folder))?;
+        files::private_store(folder).map_err(write_error(folder))?;
         let mut entries = fs::read_dir(folder).map_err(files::read_error(folder))?;
         if entries.next().is_some() {
             return Err(SessionError::NotEmpty { path: folder.to_owned() });
         }
+        files::private_folder(folder).map_err(write_error(folder))?;
+        Self::begin_in_empty(folder, manifest).inspect_err(|_| {
+            // Nothing has begun, so nothing stays: the user may try again in the same folder.
+            let _ = fs::remove_file(folder.join(LOCK));
+        })
+    }
+
+    fn begin_in_empty(folder: &Path, manifest: &Manifest) -> Result<Self, SessionError> {
         let lock_path = folder.join(LOCK);
         let lock = files::private_file(&lock_path).map_err(write_error(&lock_path))?;
         lock.try_lock().map_err(|error| SessionError::Write { path: lock_path, source: error.into() })?;
@@ -48,6 +56,8 @@ impl RunningSession {
     pub fn finish(self, report: &Report) -> Result<(), SessionError> {
         let corrupt = |problem: String| SessionError::Corrupt { path: self.folder.clone(), problem };
         let text = report.to_json().map_err(|error| corrupt(error.to_string()))?;
+        // What cannot be read back is no report; better to know it now than in the session's last hour of need.
+        Report::from_json(&text).map_err(|error| corrupt(error.to_string()))?;
         files::write_whole(&self.folder, REPORT, text.as_bytes())?;
         let status = match report.window.end {
             WindowEnd::Cancelled => OutcomeStatus::Cancelled,

@@ -49,7 +49,8 @@ impl Store {
         let home = folder("XDG_STATE_HOME")
             .or_else(|| folder("HOME").map(|home| home.join(".local/state")))
             .map(|state| state.join("drdotnet/sessions"))
-            .filter(|home| makeshift::can_be_written(home));
+            // One that is there is read also when it can no longer be written; `begin` then says so.
+            .filter(|home| home.is_dir() || makeshift::can_be_written(home));
         match home {
             Some(root) => Store::at(root),
             None => {
@@ -76,7 +77,7 @@ impl Store {
         if let Some(makeshift) = &self.makeshift {
             makeshift.create()?;
         }
-        files::private_folder(&self.root).map_err(write_error(&self.root))?;
+        files::private_store(&self.root).map_err(write_error(&self.root))?;
         let stamp: String =
             manifest.started_at.to_string().chars().take(19).filter(|c| !matches!(c, '-' | ':')).collect();
         let base = format!("{}-{}-{}", stamp.replace('T', "-"), manifest.profiler, manifest.target.pid);
@@ -129,11 +130,16 @@ impl Store {
             .flatten()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|id| !id.starts_with('.'))
+            .filter(|id| self.is_session(id))
             .map(|id| Entry { session: Session::read(&self.root.join(&id)), id })
             .collect();
         list.sort_by(|a, b| b.id.cmp(&a.id));
         Ok(list)
+    }
+
+    /// Whether a folder of the store is a session, damaged perhaps. Anything else in it is somebody's own.
+    fn is_session(&self, name: &str) -> bool {
+        is_id(name) || (!name.starts_with('.') && self.root.join(name).join(MANIFEST).exists())
     }
 
     /// The session a user means: an id, its unique beginning, `last`, or the path of a session's folder.
@@ -147,10 +153,14 @@ impl Store {
             let path = PathBuf::from(wanted);
             return if path.is_dir() { Ok(path) } else { Err(not_found()) };
         }
-        let ids: Vec<String> = self.list()?.into_iter().map(|entry| entry.id).collect();
+        let entries = self.list()?;
         if wanted == "last" {
-            return ids.first().map(|id| self.root.join(id)).ok_or_else(not_found);
+            let begun =
+                |entry: &Entry| entry.session.as_ref().ok().map(|session| session.manifest.started_at);
+            let newest = entries.iter().max_by_key(|entry| (begun(entry), &entry.id));
+            return newest.map(|entry| self.root.join(&entry.id)).ok_or_else(not_found);
         }
+        let ids: Vec<String> = entries.into_iter().map(|entry| entry.id).collect();
         if let Some(exact) = ids.iter().find(|id| *id == wanted) {
             return Ok(self.root.join(exact));
         }
@@ -164,17 +174,31 @@ impl Store {
         }
     }
 
-    /// Removes a session that is not running. A damaged folder is removed only from the store itself.
+    /// Removes a session that is not running. A damaged one is removed only from the store itself, and only if its
+    /// name is that of a session: everything else is somebody's own.
     pub fn remove(&self, wanted: &str) -> Result<PathBuf, SessionError> {
         let folder = self.folder_of(wanted)?;
         match Session::read(&folder) {
             Ok(session) if session.status == Status::Running => {
                 return Err(SessionError::Running { id: session.id });
             }
-            Err(error) if folder.parent() != Some(&self.root) => return Err(error),
+            Err(error) if folder.parent() != Some(&self.root) || !has_id(&folder) => return Err(error),
             _ => {}
         }
-        fs::remove_dir_all(&folder).map_err(write_error(&folder))?;
+        files::remove_session(&folder).map_err(write_error(&folder))?;
         Ok(folder)
     }
+}
+
+fn has_id(folder: &Path) -> bool {
+    folder.file_name().and_then(|name| name.to_str()).is_some_and(is_id)
+}
+
+/// Whether a name is of the form `20261115-051200-...`.
+fn is_id(name: &str) -> bool {
+    let mut parts = name.splitn(3, '-');
+    let digits = |part: Option<&str>, count: usize| {
+        part.is_some_and(|part| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    digits(parts.next(), 8) && digits(parts.next(), 6) && parts.next().is_some()
 }

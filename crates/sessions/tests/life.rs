@@ -135,9 +135,9 @@ fn damage_is_named_and_hides_no_other_session() {
     let store = store(folder.path());
     store.begin(&manifest()).unwrap().finish(&report(WindowEnd::Completed)).unwrap();
     for (name, text, problem) in [
-        ("a-empty", None, "no session.json"),
-        ("b-cut", Some("{\"schema\": \"drdo"), "session.json: EOF"),
-        ("c-new", Some("{\"schema\": \"drdotnet.session/9\"}"), "missing field"),
+        ("20260101-000000-empty-1", None, "no session.json"),
+        ("20260101-000000-cut-1", Some("{\"schema\": \"drdo"), "session.json: EOF"),
+        ("20260101-000000-new-1", Some("{\"schema\": \"drdotnet.session/9\"}"), "missing field"),
     ] {
         fs::create_dir(store.root().join(name)).unwrap();
         if let Some(text) = text {
@@ -148,7 +148,7 @@ fn damage_is_named_and_hides_no_other_session() {
         assert!(error.to_string().contains(problem), "{error}");
     }
     assert_eq!(store.list().unwrap().iter().filter(|entry| entry.session.is_ok()).count(), 1);
-    store.remove("b-cut").unwrap();
+    store.remove("20260101-000000-cut-1").unwrap();
     assert_eq!(store.list().unwrap().len(), 3);
     // A report that was cut after the fact.
     let good = store.list().unwrap().into_iter().find_map(|entry| entry.session.ok()).unwrap();
@@ -164,5 +164,26 @@ fn a_folder_of_the_users_choice_must_be_empty() {
     assert!(matches!(RunningSession::begin_in(&chosen, &manifest()), Err(SessionError::NotEmpty { .. })));
     let store = store(folder.path());
     assert_eq!(store.find(chosen.to_str().unwrap()).unwrap().status, Status::Done);
+    fs::write(chosen.join("notes.txt"), "mine").unwrap();
+    store.remove(chosen.to_str().unwrap()).unwrap();
+    assert_eq!(fs::read_dir(&chosen).unwrap().count(), 1, "only the user's own file is left");
+    fs::remove_file(chosen.join("notes.txt")).unwrap();
+    fs::set_permissions(&chosen, fs::Permissions::from_mode(0o755)).unwrap();
+    RunningSession::begin_in(&chosen, &manifest()).unwrap().finish(&report(WindowEnd::Completed)).unwrap();
+    assert_eq!(fs::metadata(&chosen).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(matches!(store.find("nothing"), Err(SessionError::NotFound { .. })));
+}
+
+#[test]
+fn what_is_no_session_is_neither_listed_nor_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    store.begin(&manifest()).unwrap().finish(&report(WindowEnd::Completed)).unwrap();
+    let thesis = store.root().join("thesis");
+    fs::create_dir_all(thesis.join("chapters")).unwrap();
+    assert_eq!(store.list().unwrap().len(), 1);
+    assert!(matches!(store.remove("thesis"), Err(SessionError::NotFound { .. })));
+    assert!(store.remove(thesis.to_str().unwrap()).is_err());
+    assert!(thesis.join("chapters").exists());
+    assert_eq!(store.find("last").unwrap().status, Status::Done);
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use testbed::{Kind, Namespaces, Runtime, Target, Testbed, TestbedError, patients};
+use testbed::{Kind, Namespaces, Runtime, Target, Testbed, TestbedError, patients, shared};
 
 const USAGE: &str = "\
 usage: testbed list                                   patients, runtimes, cache
@@ -12,6 +12,7 @@ usage: testbed list                                   patients, runtimes, cache
        testbed start PATIENT RUNTIME [KEY=VALUE...]   start it, print its process id, run until Ctrl+C
        testbed contain PATIENT RUNTIME [KEY=VALUE...] the same in namespaces of its own, like a container
        testbed start stranger                         the same with a program that is not ours
+       testbed crowd PATIENT RUNTIME                  four of them at once, as the tests of one binary do
 RUNTIME is 3.1, 8, 9 or 10.
 ";
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         ["list"] => list(),
         ["prepare", runtimes @ ..] => prepare(runtimes),
         ["start", "stranger"] => start_stranger(),
+        ["crowd", patient, runtime] => crowd(patient, runtime),
         ["start", patient, runtime, args @ ..] => start_patient(patient, runtime, args, None),
         ["contain", patient, runtime, args @ ..] => {
             start_patient(patient, runtime, args, Some(Namespaces::PidAndMount { private_tmp: true }))
@@ -84,6 +86,23 @@ fn start_patient(
     }
     watch(&builder.start()?);
     Ok(())
+}
+
+/// Several threads that share one testbed, as the tests of one binary do; the programs end with this one.
+fn crowd(patient: &str, runtime: &str) -> Result<(), TestbedError> {
+    let runtime: Runtime = runtime.parse()?;
+    std::thread::scope(|scope| {
+        let starting: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| shared().target(patient, runtime).start().map(|target| target.pid())))
+            .collect();
+        for started in starting {
+            print(&format!(
+                "pid {}\n",
+                started.join().unwrap_or_else(|_| unreachable!("starting does not panic"))?
+            ));
+        }
+        Ok(())
+    })
 }
 
 fn start_stranger() -> Result<(), TestbedError> {

@@ -102,9 +102,15 @@ impl Namespaces {
             fs::create_dir_all(&stage).map_err(TestbedError::disk("create", &stage))?;
             all.extend(["sh", "-c", PRIVATE_TMP, "sh"].map(OsString::from));
             all.push(stage.into());
-            let beside = program.parent().filter(|folder| !folder.starts_with(cache));
-            let kept = [Some(cache), beside].into_iter().flatten().filter(|folder| folder.starts_with(TMP));
-            all.extend(kept.map(OsString::from));
+            // A program may be a link to one elsewhere.
+            let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+            let beside = |program: &Path| program.parent().map(Path::to_owned);
+            let kept = [Some(cache.to_owned()), beside(program), beside(&real)].into_iter().flatten();
+            let mut kept: Vec<PathBuf> = kept
+                .filter(|folder| folder.starts_with(TMP) && (folder == cache || !folder.starts_with(cache)))
+                .collect();
+            kept.dedup();
+            all.extend(kept.into_iter().map(OsString::from));
             all.push("--".into());
         }
         if let Some((user, group)) = user {

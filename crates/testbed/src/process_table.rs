@@ -17,6 +17,15 @@ pub(crate) fn first_child_of(parent: u32) -> Option<u32> {
     children.first().map(|(_, pid)| *pid)
 }
 
+/// Whether every thread of a process is stopped by a signal.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    })
+}
+
 /// Two fields of `/proc/PID/stat`, see proc_pid_stat(5).
 struct Stat {
     parent: u32,

@@ -202,9 +202,14 @@ impl Target {
         !self.has_ended_within(Duration::ZERO)
     }
 
-    /// Stops it (SIGSTOP) until [`Target::resume`].
+    /// Stops it (SIGSTOP) until [`Target::resume`], and waits until its last thread has stopped.
     pub fn suspend(&self) -> Result<(), TestbedError> {
-        self.signal("suspend", Signal::STOP)
+        self.signal("suspend", Signal::STOP)?;
+        let until = Instant::now() + MOMENT;
+        while !process_table::is_stopped(self.pid) && Instant::now() < until {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 
     /// Lets it go on (SIGCONT).

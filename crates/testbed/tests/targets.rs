@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy knows test functions, but not the functions that they call")]
 
+use std::io::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -149,7 +150,7 @@ fn the_command_line_can_be_started_by_something_else() {
 #[test]
 fn a_target_in_namespaces_is_process_1_there_and_has_our_id_here() {
     if let Err(reason) = Namespaces::available() {
-        eprintln!("skipped: {reason}");
+        let _ = writeln!(std::io::stderr(), "skipped: {reason}");
         return;
     }
     for private_tmp in [false, true] {
@@ -176,7 +177,7 @@ fn a_target_in_namespaces_is_process_1_there_and_has_our_id_here() {
 #[test]
 fn a_death_inside_namespaces_is_told_as_well() {
     if let Err(reason) = Namespaces::available() {
-        eprintln!("skipped: {reason}");
+        let _ = writeln!(std::io::stderr(), "skipped: {reason}");
         return;
     }
     let namespaces = Namespaces::PidAndMount { private_tmp: true };
@@ -188,7 +189,7 @@ fn a_death_inside_namespaces_is_told_as_well() {
 #[test]
 fn a_target_can_belong_to_another_user() {
     if let Err(reason) = Namespaces::available() {
-        eprintln!("skipped: {reason}");
+        let _ = writeln!(std::io::stderr(), "skipped: {reason}");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

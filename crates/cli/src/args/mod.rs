@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use sessions::SessionCommand;
-pub use target::{OneTarget, RunTarget};
+pub use sessions::{SessionCommand, SessionsArgs};
+pub use target::{OneTarget, RunTarget, Which};
 
 use crate::screen::ColourChoice;
 
@@ -23,7 +23,8 @@ Examples:
 
 Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
 
-const RUN_USAGE: &str = "drdotnet run <PROFILER> [OPTIONS] -p <PID>
+const RUN_USAGE: &str = "drdotnet run <PROFILER> [OPTIONS] <PID|NAME>
+       drdotnet run <PROFILER> [OPTIONS] -p <PID>
        drdotnet run <PROFILER> [OPTIONS] -n <NAME>
        drdotnet run <PROFILER> [OPTIONS] -- <COMMAND>...";
 
@@ -53,8 +54,7 @@ pub enum Command {
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
     /// Look at earlier runs
-    #[command(subcommand)]
-    Sessions(SessionCommand),
+    Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)
     #[cfg(feature = "demo")]
     Demo,

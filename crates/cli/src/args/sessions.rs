@@ -4,6 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+/// `drdotnet sessions`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    pub command: Option<SessionCommand>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
 /// What to do with earlier runs.
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
@@ -31,6 +41,7 @@ pub struct ListArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Id, its unique beginning, `last`, or the path of a session folder
+    #[arg(default_value = "last")]
     pub session: String,
     /// Print JSON
     #[arg(long)]
@@ -41,6 +52,7 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct OpenArgs {
     /// Id, its unique beginning, `last`, or the path of a session folder
+    #[arg(default_value = "last")]
     pub session: String,
 }
 
@@ -48,10 +60,11 @@ pub struct OpenArgs {
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Id, its unique beginning, `last`, or the path of a session folder
+    #[arg(default_value = "last")]
     pub session: String,
-    /// terminal, markdown, html or json
-    #[arg(short, long, default_value = "markdown")]
-    pub format: String,
+    /// terminal, markdown, html or json [default: as the file is called, or markdown]
+    #[arg(short, long)]
+    pub format: Option<String>,
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -5,14 +5,42 @@ use std::ffi::OsString;
 use clap::Args;
 use model::ProcessId;
 
+/// A running process, as the user means it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one with this id.
+    Pid(ProcessId),
+    /// The one with this name.
+    Name(String),
+}
+
+impl Which {
+    fn new(pid: Option<ProcessId>, name: Option<&String>, word: Option<&String>) -> Which {
+        match (pid, name, word) {
+            (Some(pid), _, _) => Which::Pid(pid),
+            (_, Some(name), _) => Which::Name(name.clone()),
+            (_, _, word) => {
+                let word = word.cloned().unwrap_or_default();
+                word.parse().map_or(Which::Name(word), Which::Pid)
+            }
+        }
+    }
+}
+
 fn process_id(text: &str) -> Result<ProcessId, String> {
-    text.parse().map_err(|_| "a process id is a number; -n NAME selects by name".to_owned())
+    text.parse().map_err(|_| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => "no process id is as large as that".to_owned(),
+        false => "a process id is a number; -n NAME selects by name".to_owned(),
+    })
 }
 
 /// A running process.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct OneTarget {
+    /// The process with this id or name
+    #[arg(value_name = "PID|NAME")]
+    pub process: Option<String>,
     /// The process with this id
     #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
     pub process_id: Option<ProcessId>,
@@ -21,10 +49,20 @@ pub struct OneTarget {
     pub name: Option<String>,
 }
 
+impl OneTarget {
+    /// The process that is meant.
+    pub fn which(&self) -> Which {
+        Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
+    }
+}
+
 /// A running process, or a program to start.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct RunTarget {
+    /// The process with this id or name
+    #[arg(value_name = "PID|NAME")]
+    pub process: Option<String>,
     /// The process with this id
     #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
     pub process_id: Option<ProcessId>,
@@ -34,4 +72,11 @@ pub struct RunTarget {
     /// Start this program, look at it, and stop it afterwards
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl RunTarget {
+    /// The running process that is meant, when no program is to be started.
+    pub fn which(&self) -> Which {
+        Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
+    }
 }

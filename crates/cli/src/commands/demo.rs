@@ -32,13 +32,13 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
     ps::ps(&PsArgs { json: false }, screen)?;
 
     say(&format!("\n$ drdotnet info -p {pid}\n"))?;
-    let one = OneTarget { process_id: Some(pid), name: None };
+    let one = OneTarget { process: None, process_id: Some(pid), name: None };
     info::info(&InfoArgs { target: one, json: false, show_secrets: false }, screen)?;
 
     say(&format!("\n$ drdotnet run threads -p {pid} --duration {}s\n", LOOK.as_secs()))?;
     let arguments = RunArgs {
         profiler: "threads".to_owned(),
-        target: RunTarget { process_id: Some(pid), name: None, command: Vec::new() },
+        target: RunTarget { process: None, process_id: Some(pid), name: None, command: Vec::new() },
         duration: Some(LOOK.as_secs().to_string()),
         settings: Vec::new(),
         output: None,

@@ -1,5 +1,6 @@
 //! `drdotnet info`
 
+use discovery::secrets::{is_secret_name, is_secret_value};
 use discovery::{Ability, Access, DotnetProcess, access};
 use model::format_duration;
 use process_view::Process;
@@ -17,11 +18,6 @@ use crate::selection::select;
 
 /// Name and version of the JSON form.
 const SCHEMA: &str = "drdotnet.info/1";
-/// Parts of names of variables whose values are likely secret.
-const SECRET_WORDS: [&str; 9] =
-    ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "KEY", "CREDENTIAL", "CONNECTIONSTRING", "CONNSTR", "SAS"];
-/// Parts of values that give a password away.
-const SECRET_ASSIGNMENTS: [&str; 4] = ["password=", "pwd=", "accountkey=", "sharedaccesskey="];
 /// Beginnings of the variables that change how .NET behaves.
 const DOTNET_PREFIXES: [&str; 5] = ["DOTNET_", "COMPLUS_", "CORECLR_", "ASPNETCORE_", "TMPDIR"];
 /// Column where the facts begin.
@@ -35,7 +31,10 @@ const HIDDEN: &str = "(hidden; --show-secrets shows it)";
 
 /// Describes one process. What the runtime could not be asked is an error at the end, after all that is known.
 pub fn info(args: &InfoArgs, screen: &Screen) -> Result<(), Failure> {
-    let process = select(args.target.process_id, args.target.name.as_deref())?;
+    let mut process = select(&args.target.which())?;
+    if !args.show_secrets {
+        process.conceal_secrets();
+    }
     let environment = environment(&process, args.show_secrets);
     let access = access(&process);
     let answer = if args.json {
@@ -58,28 +57,12 @@ fn environment(process: &DotnetProcess, show_secrets: bool) -> Option<Vec<(Strin
     variables.sort_by(|(a, _), (b, _)| (!is_about_dotnet(a), a).cmp(&(!is_about_dotnet(b), b)));
     if !show_secrets {
         for (name, value) in &mut variables {
-            if (is_secret(name) || holds_secret(value)) && !value.is_empty() {
+            if (is_secret_name(name) || is_secret_value(value)) && !value.is_empty() {
                 HIDDEN.clone_into(value);
             }
         }
     }
     Some(variables)
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase().replace('_', "");
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-}
-
-/// Connection strings and addresses with a password in them, whatever their variable is called.
-fn holds_secret(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
-    let assigned = SECRET_ASSIGNMENTS.iter().any(|word| lower.contains(word));
-    let in_address = lower
-        .split_once("://")
-        .and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'))
-        .is_some_and(|(user, _)| user.contains(':'));
-    assigned || in_address
 }
 
 fn is_about_dotnet(name: &str) -> bool {
@@ -209,33 +192,4 @@ fn facts(process: &DotnetProcess) -> Vec<(&'static str, String)> {
     );
     add("Socket", process.endpoint.as_ref().map(|endpoint| endpoint.path().display().to_string()));
     facts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_are_recognised_by_their_names() {
-        for name in
-            ["DB_PASSWORD", "ApiKey", "ConnectionStrings__Main", "GITHUB_TOKEN", "Azure_Client_Secret"]
-        {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in ["PATH", "TMPDIR", "DOTNET_gcServer", "LANG"] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn secrets_are_recognised_in_values_of_harmless_names() {
-        for value in
-            ["Server=db;User=sa;Password=x", "amqp://shop:pass@queue/", "Endpoint=sb;SharedAccessKey=x"]
-        {
-            assert!(holds_secret(value), "{value}");
-        }
-        for value in ["http://localhost:5000", "https://example.org/@me:x", "/usr/bin:/bin", "user@host"] {
-            assert!(!holds_secret(value), "{value}");
-        }
-    }
 }

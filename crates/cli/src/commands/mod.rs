@@ -23,7 +23,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
-        Command::Sessions(command) => sessions::sessions(&command, screen),
+        Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),
     }
@@ -32,6 +32,6 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
 /// Indented JSON with a line feed.
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value)
-        .map(|text| text + "\n")
+        .map(|text| reports::json::harmless(text + "\n"))
         .map_err(|error| Failure::new(crate::exit_code::Code::Unexpected, error.to_string()))
 }

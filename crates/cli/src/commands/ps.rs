@@ -23,7 +23,8 @@ const CRAMPED: usize = 70;
 
 /// Lists the .NET processes.
 pub fn ps(args: &PsArgs, screen: &Screen) -> Result<(), Failure> {
-    let scan = scan(&Options::default());
+    let mut scan = scan(&Options::default());
+    scan.processes.iter_mut().for_each(DotnetProcess::conceal_secrets);
     if args.json {
         return output::to_stdout(&json(&row::List::from(&scan))?);
     }
@@ -132,7 +133,7 @@ fn table(processes: &[DotnetProcess], layout: Layout) -> Table {
         (layout.architecture, Column::new("architecture", "Arch", Unit::Text)),
         (layout.user, Column::new("user", "User", Unit::Text)),
         (true, Column::new("uptime", "Up", Unit::Text)),
-        (true, Column::new("cpu", "CPU", Unit::Percent)),
+        (true, Column::new("cpu", "CPU avg", Unit::Percent)),
         (true, Column::new("memory", "Memory", Unit::Bytes)),
         (layout.container, Column::new("container", "Container", Unit::Text)),
         (is_command_shown, Column::new("command", command, Unit::Text)),

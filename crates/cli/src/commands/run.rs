@@ -1,6 +1,6 @@
 //! `drdotnet run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use discovery::DotnetProcess;
 use model::{Report, Timestamp, WindowEnd, format_duration, parse_duration};
@@ -43,6 +43,11 @@ impl Plan {
     fn new(args: &RunArgs) -> Result<Plan, Failure> {
         let profiler = by_id(&args.profiler)?;
         let spec = profiler.spec();
+        if let Some(folder) = args.output.as_deref().filter(|path| looks_like_a_file(path)) {
+            return Err(Failure::new(Code::BadParameter, format!("-o {} is no folder's name", folder.display()))
+                .why("a session is a folder")
+                .next("--json > FILE   writes the report to a file; or later: drdotnet sessions export last -o FILE"));
+        }
         Ok(Plan {
             profiler,
             settings: Settings::new(spec, args.settings.iter().map(String::as_str))?,
@@ -53,6 +58,12 @@ impl Plan {
     }
 }
 
+/// Other tools take a file for `-o`; a folder called `report.json` would surprise everybody.
+fn looks_like_a_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    !path.is_dir() && extension.is_some_and(|extension| matches!(extension, "json" | "html" | "md" | "txt"))
+}
+
 /// Asks one question.
 pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
@@ -60,7 +71,7 @@ pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
     let interrupt =
         Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     if args.target.command.is_empty() {
-        let process = select(args.target.process_id, args.target.name.as_deref())?;
+        let process = select(&args.target.which())?;
         return ask(&plan, &process, None, &interrupt, screen);
     }
     let (program, process) = launching::start(&args.target.command, &interrupt)?;
@@ -118,10 +129,10 @@ fn begin_session(plan: &Plan, process: &DotnetProcess) -> Result<RunningSession,
         None => {
             let store = Store::of_user();
             if store.is_makeshift() {
-                output::to_stderr(&format!(
-                    "the home folder cannot be written; the session goes to {}\n",
-                    store.root().display()
-                ));
+                let session = store.begin(&manifest)?;
+                let folder = store.root().display();
+                output::to_stderr(&format!("no home folder can be written; the session goes to {folder}\n"));
+                return Ok(session);
             }
             store.begin(&manifest)?
         }
@@ -163,7 +174,7 @@ fn deliver(
     session
         .finish(report)
         .map_err(|error| Failure::from(error).also("the report above is complete, but it is not kept"))?;
-    shown?;
+    shown.map_err(|failure| failure.also(&kept))?;
     output::to_stderr(&format!("\n{kept}\n"));
     // A program that we started may end when it likes; somebody's service may not.
     if report.window.end == WindowEnd::TargetExited && !started_here {

@@ -1,5 +1,6 @@
 //! `drdotnet sessions`
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 use sessions::{Entry, Session, Status, Store};
 
 use super::json;
-use crate::args::SessionCommand;
+use crate::args::{SessionCommand, SessionsArgs};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output;
@@ -19,11 +20,12 @@ use crate::screen::Screen;
 const SCHEMA: &str = "drdotnet.sessions/1";
 
 /// Looks at earlier runs.
-pub fn sessions(command: &SessionCommand, screen: &Screen) -> Result<(), Failure> {
+pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
     let store = Store::of_user();
+    let listing = |json| if json { list_json(&store) } else { list(&store, screen) };
+    let Some(command) = &args.command else { return listing(args.list.json) };
     match command {
-        SessionCommand::List(args) if args.json => list_json(&store),
-        SessionCommand::List(_) => list(&store, screen),
+        SessionCommand::List(args) => listing(args.json),
         SessionCommand::Show(args) => {
             let report = store.find(&args.session)?.report()?;
             let style = screen.report_style();
@@ -35,10 +37,14 @@ pub fn sessions(command: &SessionCommand, screen: &Screen) -> Result<(), Failure
         }
         SessionCommand::Open(args) => open(&store.find(&args.session)?),
         SessionCommand::Export(args) => {
-            let format = format(&args.format)?;
+            let format = format_of(args.format.as_deref(), args.output.as_deref())?;
             let text = format.render(&store.find(&args.session)?.report()?);
             match &args.output {
-                Some(path) => output::to_file(path, &text),
+                Some(path) => {
+                    output::to_file(path, &text)?;
+                    output::to_stderr(&format!("wrote {} ({})\n", path.display(), format.description));
+                    Ok(())
+                }
                 None => output::to_stdout(&text),
             }
         }
@@ -61,7 +67,15 @@ pub fn sessions(command: &SessionCommand, screen: &Screen) -> Result<(), Failure
     }
 }
 
-fn format(id: &str) -> Result<&'static Format, Failure> {
+/// The format that was asked for, or that the file's name asks for.
+fn format_of(id: Option<&str>, file: Option<&Path>) -> Result<&'static Format, Failure> {
+    let extension = file.and_then(|file| file.extension()).and_then(|extension| extension.to_str());
+    let by_file = FORMATS.iter().find(|format| Some(format.extension) == extension);
+    let id = match (id, by_file) {
+        (Some(id), _) => id,
+        (None, Some(format)) => return Ok(format),
+        (None, None) => "markdown",
+    };
     Format::by_id(id).ok_or_else(|| {
         let ids: Vec<&str> = FORMATS.iter().map(|format| format.id).collect();
         let failure = Failure::new(Code::UnknownProfiler, format!("there is no format '{id}'"));
@@ -97,7 +111,7 @@ fn list(store: &Store, screen: &Screen) -> Result<(), Failure> {
         return output::to_stdout("No sessions yet. drdotnet run NAME -p PID makes one.\n");
     }
     let mut table = Table::new([
-        Column::new("id", "Session", Unit::Text),
+        Column::new("id", "Session", Unit::Id),
         Column::new("status", "Status", Unit::Text),
         Column::new("target", "Process", Unit::Text),
         Column::new("summary", "Answer", Unit::Text),

@@ -9,7 +9,7 @@ use crate::commands::short_command;
 use crate::exit_code::Code;
 
 /// Most processes named in a message.
-const MOST_NAMED: usize = 8;
+const MOST_NAMED: usize = 5;
 
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Failure {
@@ -18,6 +18,11 @@ impl From<FindError> for Failure {
             FindError::NoSuchProcess { others, .. } => Failure::new(Code::NoSuchProcess, what)
                 .why("/proc does not show it: it ended, or it lives in a pid namespace that is not ours")
                 .next(choose_from(&others)),
+            FindError::Ended { parent, .. } => Failure::new(Code::NoSuchProcess, what)
+                .why(format!(
+                    "only its entry is left: its parent, process {parent}, has not collected it yet"
+                ))
+                .next("drdotnet ps   lists the .NET processes that are there now"),
             FindError::NotDotnet { sure, .. } => {
                 let seen = if sure {
                     "it has no diagnostics socket and no sign of the .NET runtime"
@@ -39,7 +44,11 @@ impl From<FindError> for Failure {
             FindError::Ambiguous { candidates, .. } => {
                 let mut failure = Failure::new(Code::AmbiguousName, what).next("choose one by its pid:");
                 for process in candidates.iter().take(MOST_NAMED) {
-                    failure = failure.choice(format!("-p {}   {}", process.pid, cut(&process.command_line)));
+                    failure = failure.choice(format!(
+                        "-p {}   {}",
+                        process.pid,
+                        cut(&process.shown_command_line())
+                    ));
                 }
                 if candidates.len() > MOST_NAMED {
                     let more = candidates.len() - MOST_NAMED;
@@ -68,7 +77,10 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
         Reach::Forbidden => Failure::new(Code::Forbidden, format!("process {who} belongs to user {owner}"))
             .why("only its user and root may talk to its runtime")
             .next(match &process.user {
-                Some(user) if user.id != 0 => format!("run this as {owner} (sudo -u {owner} ...) or as root"),
+                Some(user) if user.id != 0 => {
+                    let known = user.name.clone().unwrap_or_else(|| format!("'#{}'", user.id));
+                    format!("run this as {owner} (sudo -u {known} ...) or as root")
+                }
                 _ => "run this as root (sudo ...)".to_owned(),
             })
             .next(proc_only(process)),
@@ -121,6 +133,9 @@ pub fn unreachable(process: &DotnetProcess) -> Option<Failure> {
 }
 
 fn proc_only(process: &DotnetProcess) -> String {
+    if !process.visible {
+        return "share its pid namespace to read /proc: docs/containers.md".to_owned();
+    }
     format!("drdotnet run threads -p {}   works all the same: it reads /proc", process.pid)
 }
 

@@ -40,7 +40,13 @@ pub(crate) fn own_folders() -> Vec<PathBuf> {
 /// The names of all sockets of runtimes in a folder.
 pub(crate) fn sockets_in(folder: &Path) -> Vec<SocketName> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let is_socket = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_socket());
+    entries
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry)))
+        .filter(|(_, entry)| is_socket(entry))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Looks for the socket of a process.
@@ -49,7 +55,7 @@ pub(crate) fn locate(process: &Process, stat: &Stat, status: &Status) -> Located
     let name = SocketName { pid, key: stat.start_ticks };
     match process.environment() {
         Ok(environment) => {
-            let folder = temp_folder(&environment);
+            let folder = temp_folder(process, &environment);
             match look(process, &folder, name) {
                 Some(endpoint) => Located::Socket(endpoint, name),
                 None => Located::Nothing {
@@ -72,9 +78,25 @@ pub(crate) fn locate(process: &Process, stat: &Stat, status: &Status) -> Located
     }
 }
 
-fn temp_folder(environment: &[(String, String)]) -> PathBuf {
+/// The folder for sockets of a process, as the process would say it.
+pub(crate) fn temp_folder(process: &Process, environment: &[(String, String)]) -> PathBuf {
     let set = environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
-    PathBuf::from(set.map_or(DEFAULT_FOLDER, |(_, value)| value.as_str()))
+    let folder = PathBuf::from(set.map_or(DEFAULT_FOLDER, |(_, value)| value.as_str()));
+    // A relative one counts from where the process is.
+    match process.working_folder() {
+        Some(from) if folder.is_relative() => from.join(folder),
+        _ => folder,
+    }
+}
+
+/// Opens a folder of the target's file system. Links are followed in *its* file system: an absolute one would
+/// otherwise lead into ours.
+pub(crate) fn open_inside(process: &Process, folder: &Path) -> Option<File> {
+    let root = File::open(process.root()).ok()?;
+    let inside = folder.strip_prefix("/").unwrap_or(folder);
+    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok().map(File::from)
 }
 
 fn look(process: &Process, folder: &Path, name: SocketName) -> Option<Endpoint> {
@@ -82,19 +104,13 @@ fn look(process: &Process, folder: &Path, name: SocketName) -> Option<Endpoint> 
         let path = folder.join(name.to_string());
         return is_socket(&path).then(|| Endpoint::at(path).expecting(process.id));
     }
-    // Links in the target's file system must be followed in *its* file system: an absolute one would otherwise
-    // lead into ours.
-    let root = File::open(process.root()).ok()?;
-    let inside = folder.strip_prefix("/").unwrap_or(folder);
-    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()?;
+    let opened = open_inside(process, folder)?;
     let kind = statat(&opened, name.to_string(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(kind.st_mode) != FileType::Socket {
         return None;
     }
-    let shown = process.root().join(inside).join(name.to_string());
-    let endpoint = Endpoint::in_folder(Arc::new(File::from(opened)), name.to_string(), shown);
+    let shown = process.root().join(folder.strip_prefix("/").unwrap_or(folder)).join(name.to_string());
+    let endpoint = Endpoint::in_folder(Arc::new(opened), name.to_string(), shown);
     Some(endpoint.expecting(process.id))
 }
 

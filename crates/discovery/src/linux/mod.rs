@@ -3,5 +3,5 @@
 mod locate;
 mod rights;
 
-pub(crate) use locate::{Located, locate, own_folders, sockets_in};
+pub(crate) use locate::{Located, locate, open_inside, own_folders, sockets_in, temp_folder};
 pub(crate) use rights::{Rights, is_executable_folder};

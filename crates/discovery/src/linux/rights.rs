@@ -1,10 +1,9 @@
 //! What the kernel lets this user do with a process.
 
 use std::fs;
-use std::path::Path;
 
 use process_view::Process;
-use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
 
 const CAP_SYS_PTRACE: u32 = 19;
 const CAP_SYS_ADMIN: u32 = 21;
@@ -59,6 +58,6 @@ fn setting(path: &str) -> Option<i32> {
 }
 
 /// Whether programs and libraries may be run from a folder. `None` when it cannot be looked at.
-pub(crate) fn is_executable_folder(folder: &Path) -> Option<bool> {
-    statvfs(folder).ok().map(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
+pub(crate) fn is_executable_folder(folder: &fs::File) -> Option<bool> {
+    fstatvfs(folder).ok().map(|mount| !mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }

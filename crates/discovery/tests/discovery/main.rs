@@ -131,7 +131,13 @@ impl Lister {
     fn new() -> Lister {
         let folder = tempfile::tempdir_in("/tmp").expect("a temp folder");
         let program = folder.path().join("list");
-        std::fs::copy(std::env::current_exe().expect("this program's path"), &program).expect("a copy");
+        // Not copied by this process: another thread that forks meanwhile would hold it open for writing, and a file
+        // that is open for writing cannot be run.
+        let copied = Command::new("cp")
+            .arg(std::env::current_exe().expect("this program's path"))
+            .arg(&program)
+            .status();
+        assert!(copied.is_ok_and(|status| status.success()), "a copy of this program");
         for path in [folder.path(), &program] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("open to everybody");
         }

@@ -6,18 +6,18 @@ use super::*;
 fn processes_that_come_and_go_do_no_harm() {
     let target = patient(Runtime::Net9).start().unwrap();
     let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let reaches: Vec<Reach> = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Acquire) {
                 let _ = Command::new("true").status();
             }
         });
-        for _ in 0..20 {
-            let process = in_list(&discover(&patient_options()), &target);
-            assert_eq!(process.reach, Reach::Ready);
-        }
+        // Judged afterwards: a panic here would leave the other thread at work for ever.
+        let lists: Vec<_> = (0..20).map(|_| discover(&patient_options())).collect();
         done.store(true, Ordering::Release);
+        lists.iter().map(|list| in_list(list, &target).reach).collect()
     });
+    assert!(reaches.iter().all(|reach| *reach == Reach::Ready), "{reaches:?}");
 }
 
 #[test]
@@ -147,16 +147,33 @@ fn root_can_collect_everything_from_a_usual_target() {
                 // Depends on the kernel.
                 continue;
             }
+            if access.id == "dump" && runtime != Runtime::Net9 {
+                // The single file has no createdump beside it, and the one of 3.1 lacks its run bit.
+                assert_ne!(access.ability, Ability::Yes, "{} on {runtime}", access.id);
+                continue;
+            }
             assert_eq!(access.ability, Ability::Yes, "{} on {runtime}", access.id);
         }
     }
 }
 
 #[test]
-fn many_processes_are_listed_without_waiting_for_each_in_turn() {
-    let targets: Vec<Target> = (0..6).map(|_| patient(Runtime::Net9).start().unwrap()).collect();
-    let list = discover(&patient_options());
-    for target in &targets {
-        assert_eq!(in_list(&list, target).reach, Reach::Ready);
+fn where_no_thread_can_be_made_processes_are_asked_in_turn() {
+    if !is_root() {
+        skip("needs root to run as another user");
+        return;
     }
+    let target = patient(Runtime::Net9).start().unwrap();
+    let lister = Lister::new();
+    let limits = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=1"];
+    let lines = lister.lines_about(&limits, target.pid());
+    assert!(lines.contains("Forbidden"), "{lines}");
+}
+
+#[test]
+fn a_relative_temp_folder_counts_from_where_the_process_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("own")).unwrap();
+    let target = patient(Runtime::Net9).working_dir(folder.path()).env("TMPDIR", "own").start().unwrap();
+    assert_eq!(found(&target).reach, Reach::Ready);
 }

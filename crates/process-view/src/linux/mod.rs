@@ -17,5 +17,5 @@ pub use process::{Process, process_ids};
 pub use runtime_mark::RuntimeMark;
 pub use stat::{Stat, TaskState};
 pub use status::{IdMap, Status};
-pub use task::Task;
+pub use task::{ProcessorTime, Task};
 pub use users::user_name;

@@ -13,6 +13,9 @@ use super::status::Status;
 use super::{Task, cgroup};
 use crate::ViewError;
 
+/// Most that is read of one file. A process can make the kernel show any of its memory as its environment.
+const LONGEST_TEXT: u64 = 4 << 20;
+
 /// Every process that /proc shows now.
 pub fn process_ids() -> Result<Vec<ProcessId>, ViewError> {
     let entries = fs::read_dir("/proc").map_err(|source| ViewError::Io { path: "/proc".into(), source })?;
@@ -80,12 +83,6 @@ impl Process {
         cgroup::container_in_cgroup(&read_text(self.id, &self.path("cgroup")).ok()?)
     }
 
-    /// The file it runs.
-    pub fn executable(&self) -> Result<PathBuf, ViewError> {
-        let path = self.path("exe");
-        fs::read_link(&path).map_err(|error| ViewError::from_io(self.id, path, error))
-    }
-
     /// Architecture of the file it runs.
     #[must_use]
     pub fn architecture(&self) -> Option<&'static str> {
@@ -94,10 +91,23 @@ impl Process {
         architecture_of_elf(&head)
     }
 
+    /// The folder it works in, as it would say it itself.
+    #[must_use]
+    pub fn working_folder(&self) -> Option<PathBuf> {
+        fs::read_link(self.path("cwd")).ok()
+    }
+
     /// Its view of the file system: opening below this folder sees what the process sees.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         PathBuf::from(self.path("root"))
+    }
+
+    /// Whether a file of its file system can be run: `None` when it is not there.
+    #[must_use]
+    pub fn is_runnable(&self, file: &std::path::Path) -> Option<bool> {
+        let inside = self.root().join(file.strip_prefix("/").unwrap_or(file));
+        fs::metadata(inside).ok().map(|found| found.is_file() && found.mode() & 0o111 != 0)
     }
 
     /// Whether it sees the same file system as we do: same mount namespace, same root folder. `None` when this
@@ -131,12 +141,6 @@ impl Process {
         Ok(tasks)
     }
 
-    /// Number of open file descriptors.
-    #[must_use]
-    pub fn open_files(&self) -> Option<usize> {
-        fs::read_dir(self.path("fd")).ok().map(Iterator::count)
-    }
-
     /// The largest resident memory it ever had, in bytes.
     #[must_use]
     pub fn peak_memory(&self) -> Option<u64> {
@@ -149,7 +153,11 @@ impl Process {
 }
 
 pub(crate) fn read_bytes(pid: ProcessId, path: &str) -> Result<Vec<u8>, ViewError> {
-    fs::read(path).map_err(|error| ViewError::from_io(pid, path, error))
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(LONGEST_TEXT).read_to_end(&mut bytes))
+        .map_err(|error| ViewError::from_io(pid, path, error))?;
+    Ok(bytes)
 }
 
 /// One line of the kernel's, read with one call: of a thousand threads, each call counts.

@@ -26,8 +26,6 @@ impl IdMap {
 pub struct Status {
     /// Effective user id.
     pub user: u32,
-    /// Effective group id.
-    pub group: u32,
     /// Pids by namespace.
     pub ids: IdMap,
     /// Resident memory in bytes.
@@ -36,8 +34,6 @@ pub struct Status {
     pub peak_resident_bytes: Option<u64>,
     /// Effective capabilities, one bit each.
     pub capabilities: u64,
-    /// Pid of a debugger, 0 when there is none.
-    pub tracer: u32,
 }
 
 impl Status {
@@ -54,12 +50,10 @@ impl Status {
                     status.user = words.nth(1)?.parse().ok()?;
                     has_user = true;
                 }
-                "Gid" => status.group = words.nth(1)?.parse().ok()?,
                 "NSpid" => status.ids.pids = words.filter_map(|word| word.parse().ok()).collect(),
                 "VmRSS" => status.resident_bytes = kilobytes(words.next()?),
                 "VmHWM" => status.peak_resident_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
-                "TracerPid" => status.tracer = words.next()?.parse().ok()?,
                 _ => {}
             }
         }
@@ -81,7 +75,7 @@ mod tests {
         let text = "Name:\tx\nUid:\t1\t1000\t1\t1\nGid:\t1\t100\t1\t1\nNSpid:\t4242\t17\t1\nVmRSS:\t  2048 kB\n\
                     CapEff:\t000001ffffffffff\nTracerPid:\t0\n";
         let status = Status::parse(text).unwrap();
-        assert_eq!((status.user, status.group), (1000, 100));
+        assert_eq!(status.user, 1000);
         assert_eq!(status.ids.innermost(), Some(1));
         assert!(status.ids.is_nested());
         assert_eq!(status.resident_bytes, Some(2 << 20));

@@ -8,6 +8,8 @@ use model::{
     WindowEnd, format_duration,
 };
 
+use process_view::TaskState;
+
 use super::watch::{Seen, Watched};
 use crate::Settings;
 use crate::profiler::Answer;
@@ -19,6 +21,8 @@ const STUCK_LOOKS: u32 = 3;
 /// Growth that is worth a word: at least this many threads more, and this part of those at the start.
 const GROWTH: usize = 10;
 const GROWTH_SHARE: usize = 5;
+/// From this part of its own CPU time on, the time a thread waited for a processor is worth a word.
+const MISSED_SHARE: u64 = 4;
 /// Names beyond this many are left out of the table of groups.
 const MOST_GROUPS: usize = 15;
 
@@ -31,7 +35,7 @@ pub(super) fn answer(watched: &Watched, settings: &Settings) -> Answer {
         sections,
         notes: notes(watched),
         cost: Cost {
-            method: format!("{} looks at /proc; nothing sent to the process", watched.looks),
+            method: format!("/proc, looked at {} times; nothing sent to the process", watched.looks),
             bytes: watched.bytes,
             ..Cost::default()
         },
@@ -87,11 +91,17 @@ fn thread_table(watched: &Watched, settings: &Settings) -> Section {
     Section::new("threads", "Threads", Body::Table(table))
 }
 
+/// Numbered threads (`worker-1`, `worker-2`) do the same kind of work.
+fn kind_of_work(name: &str) -> String {
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if base.len() == name.len() || base.is_empty() { name.to_owned() } else { format!("{base}*") }
+}
+
 /// Threads of one name are one kind of work: with hundreds of pool threads this is the table that tells.
 fn group_table(watched: &Watched) -> Option<Section> {
-    let mut groups: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for thread in &watched.threads {
-        let (count, cpu) = groups.entry(&thread.name).or_default();
+        let (count, cpu) = groups.entry(kind_of_work(&thread.name)).or_default();
         *count += 1;
         *cpu += thread.cpu_used();
     }
@@ -99,14 +109,18 @@ fn group_table(watched: &Watched) -> Option<Section> {
         return None;
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(name, (count, cpu))| (std::cmp::Reverse((*cpu, *count)), *name));
+    groups.sort_by(|(a, (few, less)), (b, (many, more))| (more, many, a).cmp(&(less, few, b)));
     let mut table = Table::new([
         Column::new("name", "Name", Unit::Text),
         Column::new("threads", "Threads", Unit::Count),
         Column::new("cpu-percent", "CPU", Unit::Percent),
     ]);
     for (name, (count, cpu)) in groups.iter().take(MOST_GROUPS) {
-        table.push([Cell::from(*name), Cell::from(*count), Cell::from(percent(*cpu, watched.measured))]);
+        table.push([
+            Cell::from(name.as_str()),
+            Cell::from(*count),
+            Cell::from(percent(*cpu, watched.measured)),
+        ]);
     }
     table.omitted_rows = u64::try_from(groups.len().saturating_sub(MOST_GROUPS)).unwrap_or(0);
     Some(Section::new("names", "By name", Body::Table(table)))
@@ -120,45 +134,87 @@ fn findings(watched: &Watched, settings: &Settings) -> Vec<Finding> {
     let window = format_duration(watched.measured);
     #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
     let busy = settings.integer("busy") as f64;
+    findings.extend(stopped(watched));
     for thread in watched.threads.iter().filter(|thread| !thread.ended) {
-        let used = percent(thread.cpu_used(), watched.measured);
+        // What it would have used on a free machine: a thread that has to share its processor is no less busy.
+        let wanted = percent(thread.cpu_used() + thread.cpu_missed(), watched.measured);
         let culprit = Culprit::new(CulpritKind::Thread, format!("{} (tid {})", thread.name, thread.id));
-        if used >= busy {
-            findings.push(
-                Finding::new(
-                    "busy-thread",
-                    Severity::Info,
-                    Confidence::High,
-                    format!("Thread '{}' keeps a processor busy", thread.name),
-                )
-                .culprit(culprit)
-                .evidence(
-                    "CPU used",
-                    format!("{} of {window}", format_duration(Duration::from_nanos(thread.cpu_used()))),
-                )
-                .advice("Fine if it is meant to compute. If not, look for a loop that never waits."),
-            );
-        } else if thread.looks >= STUCK_LOOKS && thread.looks_in_kernel == thread.looks {
-            findings.push(
-                Finding::new(
-                    "stuck-in-kernel",
-                    Severity::Warning,
-                    Confidence::Medium,
-                    format!("Thread '{}' is stuck inside the kernel", thread.name),
-                )
-                .culprit(culprit)
-                .evidence(
-                    "Uninterruptible sleep",
-                    format!("in {} of {} looks over {window}", thread.looks, thread.looks),
-                )
-                .advice(
-                    "It waits for a disk, a network file system or a device. Check the mounts and dmesg.",
-                ),
-            );
+        if wanted >= busy {
+            findings.push(busy_thread(thread, &window).culprit(culprit));
         }
     }
+    findings.extend(stuck(watched, &window));
     findings.extend(growth(watched, &window));
     findings
+}
+
+fn busy_thread(thread: &Seen, window: &str) -> Finding {
+    let shown = |nanos| format!("{} of {window}", format_duration(Duration::from_nanos(nanos)));
+    let finding = Finding::new(
+        "busy-thread",
+        Severity::Info,
+        Confidence::High,
+        format!("Thread '{}' keeps a processor busy", thread.name),
+    )
+    .evidence("CPU used", shown(thread.cpu_used()));
+    let finding = if thread.cpu_missed() * MISSED_SHARE > thread.cpu_used() {
+        finding
+            .evidence("Waited for a CPU", shown(thread.cpu_missed()))
+            .advice("The machine or container is short of CPU: others run while this thread is ready.")
+    } else {
+        finding
+    };
+    finding.advice("Fine if it is meant to compute. If not, look for a loop that never waits.")
+}
+
+/// One finding for all that are stuck: a file system that hangs takes every thread that touches it.
+fn stuck(watched: &Watched, window: &str) -> Option<Finding> {
+    let is_stuck = |thread: &&Seen| {
+        !thread.ended && thread.looks >= STUCK_LOOKS && thread.looks_in_kernel == thread.looks
+    };
+    let stuck: Vec<&Seen> = watched.threads.iter().filter(is_stuck).collect();
+    let first = stuck.first()?;
+    let others = stuck.len() - 1;
+    let title = match others {
+        0 => format!("Thread '{}' is stuck inside the kernel", first.name),
+        _ => format!("Thread '{}' and {others} more are stuck inside the kernel", first.name),
+    };
+    let culprit = Culprit::new(CulpritKind::Thread, format!("{} (tid {})", first.name, first.id));
+    let seen = format!("in each of {} looks over {window}", first.looks);
+    Some(
+        Finding::new("stuck-in-kernel", Severity::Warning, Confidence::Medium, title)
+            .culprit(culprit)
+            .evidence("Uninterruptible sleep", seen)
+            .advice("It waits for a disk, a network file system or a device. Check the mounts and dmesg."),
+    )
+}
+
+/// A process that somebody stopped looks like one that hangs.
+fn stopped(watched: &Watched) -> Option<Finding> {
+    let mut living = watched.threads.iter().filter(|thread| !thread.ended).peekable();
+    living.peek()?;
+    let pid = watched.pid;
+    if living.clone().all(|thread| thread.state == TaskState::Stopped) {
+        let finding = Finding::new(
+            "process-stopped",
+            Severity::Critical,
+            Confidence::High,
+            "The process is stopped by a signal: none of its threads can run",
+        );
+        return Some(
+            finding.evidence("State", "stopped (SIGSTOP)").advice(format!("kill -CONT {pid} lets it go on.")),
+        );
+    }
+    if living.all(|thread| thread.state == TaskState::Traced) {
+        let finding = Finding::new(
+            "process-stopped",
+            Severity::Critical,
+            Confidence::High,
+            "The process is held by a debugger: none of its threads can run",
+        );
+        return Some(finding.evidence("State", "stopped by its tracer").advice("Detach the debugger."));
+    }
+    None
 }
 
 fn growth(watched: &Watched, window: &str) -> Option<Finding> {
@@ -166,9 +222,9 @@ fn growth(watched: &Watched, window: &str) -> Option<Finding> {
     if grown < GROWTH || grown * GROWTH_SHARE < watched.at_start {
         return None;
     }
-    let mut born: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut born: BTreeMap<String, usize> = BTreeMap::new();
     for thread in watched.threads.iter().filter(|thread| thread.born_in_window && !thread.ended) {
-        *born.entry(&thread.name).or_default() += 1;
+        *born.entry(kind_of_work(&thread.name)).or_default() += 1;
     }
     let (name, count) = born.into_iter().max_by_key(|(_, count)| *count)?;
     Some(
@@ -191,7 +247,8 @@ fn notes(watched: &Watched) -> Vec<String> {
     let (born, ended) = (count(|thread| thread.born_in_window), count(|thread| thread.ended));
     if watched.end != WindowEnd::TargetExited && born + ended > 0 {
         notes.push(format!(
-            "{born} threads started and {ended} ended meanwhile. Threads that lived between two looks were not seen."
+            "Threads that started meanwhile: {born}; that ended: {ended}. Those that lived between two looks were not \
+             seen."
         ));
     }
     notes

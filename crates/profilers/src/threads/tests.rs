@@ -22,7 +22,16 @@ fn start() -> Timestamp {
 fn watched(threads: Vec<Seen>, at_start: usize) -> Watched {
     let at_end = threads.iter().filter(|thread| !thread.ended).count();
     let measured = Duration::from_secs(5);
-    Watched { threads, at_start, at_end, measured, end: WindowEnd::Completed, looks: 20, bytes: 40_000 }
+    Watched {
+        threads,
+        at_start,
+        at_end,
+        measured,
+        end: WindowEnd::Completed,
+        looks: 20,
+        bytes: 40_000,
+        pid: ProcessId(4242),
+    }
 }
 
 fn report(watched: &Watched) -> Report {

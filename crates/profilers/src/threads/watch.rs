@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use model::{ThreadId, Timestamp, WindowEnd};
-use process_view::{Clock, Process, Task, TaskState};
+use model::{ProcessId, ThreadId, Timestamp, WindowEnd};
+use process_view::{Clock, Process, ProcessorTime, Task, TaskState, ViewError};
 
 use crate::ProfilerError;
 use crate::profiler::{Run, Stop};
@@ -23,9 +23,9 @@ pub(super) struct Seen {
     /// Start in ticks: with the id it names a thread for good.
     start_ticks: u64,
     /// Processor time when first seen; 0 for a thread born in the window.
-    cpu_before: u64,
+    cpu_before: ProcessorTime,
     /// Processor time when last seen.
-    cpu_last: u64,
+    cpu_last: ProcessorTime,
     /// Looks in which it was seen, and of those, in uninterruptible sleep.
     pub(super) looks: u32,
     pub(super) looks_in_kernel: u32,
@@ -49,8 +49,8 @@ impl Seen {
             state,
             started_at,
             start_ticks: 0,
-            cpu_before: 0,
-            cpu_last: cpu_used,
+            cpu_before: ProcessorTime::default(),
+            cpu_last: ProcessorTime { ran_ns: cpu_used, waited_ns: 0 },
             looks: 20,
             looks_in_kernel: 0,
             born_in_window: false,
@@ -60,7 +60,12 @@ impl Seen {
 
     /// Processor time used in the window, in nanoseconds.
     pub(super) fn cpu_used(&self) -> u64 {
-        self.cpu_last.saturating_sub(self.cpu_before)
+        self.cpu_last.ran_ns.saturating_sub(self.cpu_before.ran_ns)
+    }
+
+    /// Time in the window in which it waited for a processor that others had, in nanoseconds.
+    pub(super) fn cpu_missed(&self) -> u64 {
+        self.cpu_last.waited_ns.saturating_sub(self.cpu_before.waited_ns)
     }
 }
 
@@ -73,17 +78,22 @@ pub(super) struct Watched {
     pub(super) end: WindowEnd,
     pub(super) looks: u64,
     pub(super) bytes: u64,
+    pub(super) pid: ProcessId,
 }
 
 /// Watches the target's threads for the run's duration.
 pub(super) fn watch(run: &Run<'_>) -> Result<Watched, ProfilerError> {
     let process = Process::new(run.process.pid);
-    let birth = process.stat().map_err(|_| ProfilerError::TargetEnded)?.start_ticks;
+    let birth = process.stat().map_err(ended_or_hidden)?.start_ticks;
+    // The pid may have gone to another process since the target was found.
+    if run.process.start_ticks.is_some_and(|ticks| ticks != birth) {
+        return Err(ProfilerError::TargetEnded);
+    }
     let clock = Clock::now();
     let started = Instant::now();
     let mut watch = Watch { clock, threads: BTreeMap::new(), bytes: 0, first: true };
     let mut looks = 1;
-    let mut at_end = watch.look(&process).ok_or(ProfilerError::TargetEnded)?;
+    let mut at_end = watch.look(&process)?.ok_or(ProfilerError::TargetEnded)?;
     let at_start = at_end;
     let mut cost = started.elapsed();
     let mut measured = Duration::ZERO;
@@ -97,7 +107,11 @@ pub(super) fn watch(run: &Run<'_>) -> Result<Watched, ProfilerError> {
         let look = Instant::now();
         // Another process may have got the pid since; its threads are not the target's.
         let same = process.is_alive() && process.stat().is_ok_and(|stat| stat.start_ticks == birth);
-        let Some(count) = same.then(|| watch.look(&process)).flatten() else {
+        let looked = if same { watch.look(&process)? } else { None };
+        let Some(count) = looked else {
+            if measured.is_zero() {
+                return Err(ProfilerError::TargetEnded);
+            }
             break WindowEnd::TargetExited;
         };
         at_end = count;
@@ -109,7 +123,15 @@ pub(super) fn watch(run: &Run<'_>) -> Result<Watched, ProfilerError> {
         }
     };
     let threads: Vec<Seen> = watch.threads.into_values().collect();
-    Ok(Watched { threads, at_start, at_end, measured, end, looks, bytes: watch.bytes })
+    Ok(Watched { threads, at_start, at_end, measured, end, looks, bytes: watch.bytes, pid: process.id })
+}
+
+/// Only a process that is gone has ended; one that we may not see, or that we lack descriptors for, has not.
+fn ended_or_hidden(error: ViewError) -> ProfilerError {
+    match error {
+        ViewError::Vanished { .. } => ProfilerError::TargetEnded,
+        error => error.into(),
+    }
 }
 
 struct Watch {
@@ -121,10 +143,14 @@ struct Watch {
 
 impl Watch {
     /// One look at every thread; their number, or `None` when the process is gone.
-    fn look(&mut self, process: &Process) -> Option<usize> {
+    fn look(&mut self, process: &Process) -> Result<Option<usize>, ProfilerError> {
         /// Size of the two lines the kernel writes for us per thread, roughly.
         const BYTES_PER_THREAD: u64 = 250;
-        let tasks = process.tasks().ok().filter(|tasks| !tasks.is_empty())?;
+        let tasks = match process.tasks() {
+            Ok(tasks) => tasks,
+            Err(ViewError::Vanished { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         for seen in self.threads.values_mut() {
             seen.ended = true;
         }
@@ -134,13 +160,13 @@ impl Watch {
             self.bytes += BYTES_PER_THREAD;
         }
         self.first = false;
-        (count > 0).then_some(count)
+        Ok((count > 0).then_some(count))
     }
 
     fn look_at(&mut self, task: &Task) -> Option<()> {
         let stat = task.stat().ok()?;
         let ticks = u64::try_from(self.clock.duration(stat.cpu_ticks()).as_nanos()).unwrap_or(u64::MAX);
-        let cpu = task.cpu_nanos().unwrap_or(ticks);
+        let cpu = task.processor_time().unwrap_or(ProcessorTime { ran_ns: ticks, waited_ns: 0 });
         let born_in_window = !self.first;
         let seen = self.threads.entry((task.id, stat.start_ticks)).or_insert_with(|| Seen {
             id: task.id,
@@ -148,7 +174,7 @@ impl Watch {
             state: stat.state,
             started_at: self.clock.moment(stat.start_ticks),
             start_ticks: stat.start_ticks,
-            cpu_before: if born_in_window { 0 } else { cpu },
+            cpu_before: if born_in_window { ProcessorTime::default() } else { cpu },
             cpu_last: cpu,
             looks: 0,
             looks_in_kernel: 0,
@@ -158,7 +184,7 @@ impl Watch {
         // Programs name their threads some time after they start them.
         seen.name = stat.name;
         seen.state = stat.state;
-        seen.cpu_last = cpu.max(seen.cpu_last);
+        seen.cpu_last = cpu;
         seen.looks += 1;
         seen.looks_in_kernel += u32::from(stat.state == TaskState::DiskSleep);
         seen.ended = false;

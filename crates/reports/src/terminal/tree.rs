@@ -34,7 +34,7 @@ pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize) {
     if !heading.is_empty() {
         page.line(&[(Ink::Plain, &margin), (Ink::Faint, &heading)]);
     }
-    let room = room - values_width;
+    let room = room.saturating_sub(values_width);
     for (branch, row) in branches.iter().zip(rows) {
         let prefix = prefix(&branch.rails, room / 2 / STEP);
         let label = cut(&printable(&branch.node.label), room.saturating_sub(width(&prefix)));
