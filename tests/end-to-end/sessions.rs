@@ -157,7 +157,7 @@ fn without_a_home_folder_sessions_go_to_a_private_temporary_one() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let folder = temporary.join(format!("drdotnet-{}", rustix::process::geteuid().as_raw()));
     let warning =
-        format!("the home folder cannot be written; the session goes to {}/sessions\n", folder.display());
+        format!("no home folder can be written; the session goes to {}/sessions\n", folder.display());
     assert!(said.stderr.starts_with(&warning), "{}", said.stderr);
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(homeless(&["sessions", "show", "last"]).stdout, said.stdout);

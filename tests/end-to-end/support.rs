@@ -151,6 +151,12 @@ impl Started {
         self.0.as_ref().expect("it runs").id()
     }
 
+    /// Waits until `drdotnet` has looked at its target more than once.
+    pub fn wait_looks(&self) {
+        let before = naps(self.pid());
+        eventually("the target has been looked at", || (naps(self.pid()) > before + 12).then_some(()));
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         send(self.pid(), signal);
@@ -209,6 +215,13 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < until, "waited {PATIENCE:?} in vain: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// How often a process has gone to sleep by itself. Between two looks, `drdotnet` does so many times.
+fn naps(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.and_then(|count| count.trim().parse().ok()).expect("a number")
 }
 
 /// Says why a test proves nothing here.

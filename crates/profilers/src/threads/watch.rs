@@ -9,7 +9,9 @@ use process_view::{Clock, Process, ProcessorTime, Task, TaskState, ViewError};
 use crate::ProfilerError;
 use crate::profiler::{Run, Stop};
 
-/// Time between two looks, unless a look itself takes long.
+/// Time between the first two looks: some programs live no longer.
+const FIRST_PERIOD: Duration = Duration::from_millis(30);
+/// Time between two looks later on, unless a look itself takes long.
 const PERIOD: Duration = Duration::from_millis(250);
 /// Looks take a hundredth of the time, so that we are no load ourselves.
 const LOOK_SHARE: u32 = 100;
@@ -103,7 +105,8 @@ pub(super) fn watch(run: &Run<'_>) -> Result<Watched, ProfilerError> {
             break WindowEnd::Completed;
         }
         run.control.progress(started.elapsed(), run.duration, &format!("{at_end} threads"));
-        let stop = run.control.wait(left.min(PERIOD.max(cost * LOOK_SHARE)));
+        let period = if looks == 1 { FIRST_PERIOD } else { PERIOD };
+        let stop = run.control.wait(left.min(period.max(cost * LOOK_SHARE)));
         let look = Instant::now();
         // Another process may have got the pid since; its threads are not the target's.
         let same = process.is_alive() && process.stat().is_ok_and(|stat| stat.start_ticks == birth);
