@@ -121,3 +121,15 @@ fn a_process_is_found_by_a_name_that_only_it_has() {
     assert_eq!(said.json()["process"]["pid"], program.pid());
     assert_eq!(said.json()["process"]["name"], "azmcp");
 }
+
+#[test]
+fn a_bare_pid_or_name_is_enough() {
+    let user = User::new();
+    let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
+    let pid = target.pid().to_string();
+    assert_eq!(user.says(&["info", &pid, "--json"]).json()["process"]["pid"], target.pid());
+    let run = user.says(&["run", "threads", &pid, "-d", "0.1", "--json"]);
+    assert_eq!(run.report().target.pid.0, target.pid());
+    let nobody = user.says(&["info", "no-such-name-anywhere"]);
+    assert_eq!(nobody.code, Some(14), "{}", nobody.stderr);
+}

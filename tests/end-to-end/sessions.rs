@@ -186,3 +186,23 @@ fn a_home_folder_of_somebody_else_is_not_written() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     assert!(said.stdout.starts_with("No sessions yet."), "{}", said.stdout);
 }
+
+#[test]
+fn a_file_tells_its_format_and_a_device_stays_one() {
+    let (user, target) = (User::new(), target());
+    user.says(&["run", "threads", "-p", &target.pid().to_string(), "-d", "0.1"]);
+    for (name, beginning) in [("r.json", "{"), ("r.html", "<!doctype html>"), ("r.md", "# "), ("r", "# ")] {
+        let path = user.folder().join(name);
+        let said = user.says(&["sessions", "export", "-o", path.to_str().unwrap()]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.starts_with("wrote "), "{}", said.stderr);
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        assert!(text.starts_with(beginning), "{name}: {text:.40}");
+    }
+    let link = user.folder().join("null");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    assert_eq!(user.says(&["sessions", "export", "-o", link.to_str().unwrap()]).code, Some(0));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "what is there is written to, not replaced");
+    let refused = user.says(&["run", "threads", "-p", &target.pid().to_string(), "-o", "report.json"]);
+    assert_eq!(refused.code, Some(11), "{}", refused.stderr);
+}

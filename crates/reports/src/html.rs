@@ -80,7 +80,7 @@ fn draw_header(page: &mut Markup, report: &Report) {
         page.text(&count).raw("</span>");
     }
     if report.findings.is_empty() {
-        page.element("span", "badge healthy", "no findings");
+        page.element("span", "badge neutral", "no findings");
     }
     page.raw("</p>\n</div>\n</header>\n");
 }
