@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -100,6 +100,7 @@ fn a_launched_program_is_held_until_it_is_resumed() {
     for runtime in [Runtime::Net8, Runtime::Net9] {
         let (launched, group, lines) = launched(patient(QUIET, runtime, &[]));
         assert_eq!(launched.runtime.welcome, Welcome::Hold);
+        assert_eq!(launched.runtime.visible_pid.map(|pid| pid.0), Some(launched.child.id()), "{runtime}");
         let info = launched.client.process_info().unwrap();
         assert_eq!(info.pid, u64::from(launched.child.id()), "{runtime}");
         assert_eq!(info.cookie, launched.runtime.cookie, "{runtime}");
@@ -121,7 +122,10 @@ fn a_launched_program_is_held_until_it_is_resumed() {
 fn a_profiler_can_be_named_while_the_runtime_is_held() {
     let (launched, group, lines) = launched(patient(QUIET, Runtime::Net9, &[]));
     // What it names does not exist; the runtime finds out later and goes on without it.
-    launched.client.startup_profiler(diagnostics_ipc::Guid(1), "/nonexistent/libprofiler.so").unwrap();
+    // It calls us a moment before it is held, and refuses until it is.
+    wait_until("a held runtime takes the name", || {
+        launched.client.startup_profiler(diagnostics_ipc::Guid(1), "/nonexistent/libprofiler.so").is_ok()
+    });
     launched.resume().unwrap();
     lines.wait_for("ready");
     end(launched, group);
@@ -260,18 +264,124 @@ fn a_runtime_is_resumed_again_when_the_first_try_was_lost() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("port");
     let _port = PortServer::start(&path, |_| Welcome::Resume).unwrap();
-    let mut advertise = b"ADVR_V1\0".to_vec();
-    advertise.extend_from_slice(&[7; 16]);
-    advertise.extend_from_slice(&4242u64.to_le_bytes());
-    advertise.extend_from_slice(&[0, 0]);
     for _ in 0..2 {
         // The call breaks off before it is answered, so the runtime calls again.
-        let mut caller = UnixStream::connect(&path).unwrap();
-        caller.set_read_timeout(Some(LONG)).unwrap();
-        caller.write_all(&advertise).unwrap();
-        let mut request = [0; 20];
-        std::io::Read::read_exact(&mut caller, &mut request).unwrap();
-        assert_eq!(&request, b"DOTNET_IPC_V1\0\x14\x00\x04\x01\x00\x00");
+        take_resume(&mut call(&path, 7));
+    }
+}
+
+/// Calls a port as a runtime does.
+fn call(path: &Path, cookie: u64) -> UnixStream {
+    let mut advertise = b"ADVR_V1\0".to_vec();
+    advertise.extend_from_slice(&[7; 8]);
+    advertise.extend_from_slice(&cookie.to_le_bytes());
+    advertise.extend_from_slice(&4242u64.to_le_bytes());
+    advertise.extend_from_slice(&[0, 0]);
+    let mut caller = UnixStream::connect(path).expect("the port listens");
+    caller.set_read_timeout(Some(LONG)).expect("a timeout");
+    caller.write_all(&advertise).expect("the port reads");
+    caller
+}
+
+/// Reads the command to go on.
+fn take_resume(caller: &mut UnixStream) {
+    let mut request = [0; 20];
+    caller.read_exact(&mut request).expect("the port sends a command");
+    assert_eq!(&request, b"DOTNET_IPC_V1\0\x14\x00\x04\x01\x00\x00");
+}
+
+/// How many sockets of a port are open: the one that listens, and one for each connection.
+fn open_sockets(path: &Path) -> usize {
+    let sockets = std::fs::read_to_string("/proc/net/unix").expect("the kernel's list");
+    let path = path.to_str().expect("a plain path");
+    sockets.lines().filter(|line| line.ends_with(path)).count()
+}
+
+#[test]
+fn runtimes_that_have_ended_leave_no_connection_and_are_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("port");
+    let port = PortServer::start(&path, |_| Welcome::Resume).unwrap();
+    let _lives = stay(&path, 0);
+    for cookie in 1..=300 {
+        drop(come(&path, cookie));
+        // The listener, the living one, the one that has just gone, and one that may still be going.
+        wait_until("the sockets of the ended are closed", || open_sockets(&path) <= 4);
+    }
+    let seen = port.runtimes();
+    assert!(seen.len() <= 256, "{}", seen.len());
+    let own = std::process::id();
+    assert!(seen.iter().all(|seen| seen.pid == 4242 && seen.visible_pid.map(|pid| pid.0) == Some(own)));
+    // The living one keeps its connection, and its place.
+    let living = port.client(seen[0].cookie).with_timeout(Duration::from_millis(200));
+    assert!(matches!(living.process_info(), Err(IpcError::NoAnswer { .. })));
+}
+
+/// A runtime comes, is resumed and calls again, as all do for the next command.
+fn come(path: &Path, cookie: u64) -> UnixStream {
+    let mut first = call(path, cookie);
+    take_resume(&mut first);
+    let done = b"DOTNET_IPC_V1\0\x18\x00\xff\x00\x00\x00\x00\x00\x00\x00";
+    first.write_all(done).expect("the port reads");
+    let _ = first.read(&mut [0]);
+    call(path, cookie)
+}
+
+/// The same, until the port keeps the connection: a call that comes before the port has noted the answer is
+/// resumed once more.
+fn stay(path: &Path, cookie: u64) -> UnixStream {
+    loop {
+        let mut caller = come(path, cookie);
+        caller.set_read_timeout(Some(MOMENT)).expect("a timeout");
+        if caller.read(&mut [0]).is_err() {
+            return caller;
+        }
+    }
+}
+
+#[test]
+fn twenty_real_runtimes_that_come_and_go_leave_no_descriptor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("port");
+    let port = PortServer::start(&path, |_| Welcome::Resume).unwrap();
+    for _ in 0..20 {
+        let mut command = patient(QUIET, Runtime::Net9, &[]);
+        command.env("DOTNET_DiagnosticPorts", diagnostic_ports_variable(&path, true));
+        let mut child = command.spawn().unwrap();
+        Lines::of(&mut child).wait_for("ready");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(port.runtimes().len(), 20);
+    let open = open_sockets(&path);
+    assert!(open <= 4, "{open} sockets");
+}
+
+#[test]
+fn the_ports_of_the_user_stay_and_each_is_resumed_on_its_own() {
+    for runtime in [Runtime::Net8, Runtime::Net9] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("theirs");
+        let theirs = PortServer::start(&path, |_| Welcome::Hold).unwrap();
+        let variable = diagnostic_ports_variable(&path, true);
+        let mut command = patient(QUIET, runtime, &[]);
+        command.env("DOTNET_DiagnosticPorts", &variable);
+        let (launched, group, lines) = launched(command);
+        let called = theirs.wait_for(&Deadline::after(LONG), |_| true).expect("their port is called");
+        assert_eq!(called.cookie, launched.runtime.cookie, "{runtime}");
+
+        launched.resume().unwrap();
+        lines.assert_silent();
+        let variables = launched.client.environment().unwrap();
+        let ours = diagnostic_ports_variable(launched.port.path(), false);
+        let both = format!("{variable};{ours}");
+        assert!(variables.contains(&("DOTNET_DiagnosticPorts".into(), both)), "{runtime}: {variables:?}");
+
+        theirs.client(called.cookie).with_timeout(LONG).resume_runtime().unwrap();
+        lines.wait_for("ready");
+        // To resume a runtime that runs is no error: a port that has forgotten one may do so.
+        launched.client.resume_runtime().unwrap();
+        end(launched, group);
     }
 }
 

@@ -1,4 +1,7 @@
 //! `-- command`: starting a program, looking at it, and stopping it again.
+//!
+//! The program is a process group, and whatever ends us in order ends the group. When this tool itself is killed
+//! (SIGKILL), the kernel ends the direct child only: what a shell has started for us stays.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -6,29 +9,36 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{LaunchError, Launched, launch};
-use discovery::{DotnetProcess, FindError, Options, find};
+use discovery::{DotnetProcess, FindError, Options, Reach, find};
 use model::ProcessId;
 use process_view::{Process, process_ids};
-use rustix::process::{Pid, Signal, kill_process_group};
+use reports::printable;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::control::Interrupt;
 use crate::exit_code::Code;
 use crate::explain::Failure;
+use crate::output;
 
 /// How long a program may take until its runtime shows up.
 const START: Duration = Duration::from_secs(30);
-/// A runtime that has a socket but has not called by then is too old to call (3.1).
+/// After this time without a runtime the user is told what we are waiting for.
+const SILENCE: Duration = Duration::from_secs(2);
+/// A runtime that has a socket but has not called by then is too old to call (3.1), or cannot reach us.
 const CALL: Duration = Duration::from_secs(10);
 /// The same when it is known to be too old.
 const CALL_OF_OLD: Duration = Duration::from_millis(200);
 /// How long a program may take to end after SIGTERM.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a runtime may take to say what it is: one process is asked with patience.
+const ANSWER: Duration = Duration::from_secs(3);
 /// How often we look whether an old runtime has started.
 const LOOK: Duration = Duration::from_millis(200);
 /// How often a program is looked at that is to end.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// A program that we started. It ends with us: nothing stays behind.
+/// A program that we started. It is ended, with its process group, when this is dropped.
 pub enum Program {
     /// Its runtime called our port, which stays open for .NET children of the program.
     Ported(Launched),
@@ -41,32 +51,52 @@ pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, Do
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(Code::LaunchFailed, "no program was given after --"));
     };
+    let name = printable(&program.to_string_lossy());
+    let started = Instant::now();
     let mut seen: Option<(ProcessId, Instant)> = None;
     let mut last_look: Option<Instant> = None;
-    let launched = launch(prepare(program, arguments)?, START, |child| {
+    let mut told = false;
+    // Without a limit of its own: a runtime that shows up late has its full time to call.
+    let launched = launch(prepare(program, arguments)?, Duration::MAX, |child| {
         // Our own port is the usual way; a socket without a call means an old runtime.
         if seen.is_none() && last_look.is_none_or(|moment| moment.elapsed() > LOOK) {
             seen = runtime_in(ProcessId(child.id())).map(|pid| (pid, Instant::now()));
             last_look = Some(Instant::now());
         }
-        interrupt.is_asked() || seen.is_some_and(|(pid, moment)| moment.elapsed() > time_to_call(pid))
+        if seen.is_none() && !told && started.elapsed() > SILENCE {
+            output::to_stderr(&format!("waiting for a .NET runtime in '{name}' (Ctrl+C stops it)\n"));
+            told = true;
+        }
+        interrupt.is_asked()
+            || match seen {
+                Some((pid, moment)) => moment.elapsed() > time_to_call(pid),
+                None => started.elapsed() > START,
+            }
     });
     match launched {
         Ok(launched) => begin(launched),
         Err(LaunchError::NoRuntime { child, program, .. }) if interrupt.is_asked() => {
             Program::Plain(*child).stop();
             let what = format!("'{program}' was stopped before a .NET runtime started in it");
-            Err(Failure::new(Code::LaunchFailed, what).why("Ctrl+C or SIGTERM asked for it"))
+            Err(Failure::new(Code::LaunchFailed, what).why("Ctrl+C, SIGTERM or SIGHUP asked for it"))
         }
         Err(error) => {
             let failure = Failure::from(&error);
-            let LaunchError::NoRuntime { child, .. } = error else { return Err(failure) };
+            let LaunchError::NoRuntime { child, program: name, port, .. } = error else {
+                return Err(failure);
+            };
             let program = Program::Plain(*child);
-            if let Some((pid, _)) = seen {
-                return Ok((program, find(pid, &Options::default())?));
+            let Some((pid, _)) = seen else {
+                program.stop();
+                return Err(failure);
+            };
+            let process = find(pid, &patient())?;
+            if cannot_call(&process) {
+                return Ok((program, process));
             }
+            // It is suspended and would stay so: there is nothing to measure.
             program.stop();
-            Err(failure)
+            Err(Failure::port_out_of_reach(&name, &port))
         }
     }
 }
@@ -74,8 +104,21 @@ pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, Do
 /// How long a runtime that has a socket may take to call our port. One that could call is given time, also on a
 /// busy machine: it is suspended, and without us it would stay so.
 fn time_to_call(pid: ProcessId) -> Duration {
-    let version = Process::new(pid).runtime_mark().and_then(|mark| mark.version());
-    if version.is_some_and(|version| version.starts_with("3.")) { CALL_OF_OLD } else { CALL }
+    if is_known_old(pid) == Some(true) { CALL_OF_OLD } else { CALL }
+}
+
+/// Whether it is a .NET Core 3.x by the folder of its library; `None` when the folder does not tell.
+fn is_known_old(pid: ProcessId) -> Option<bool> {
+    let version = Process::new(pid).runtime_mark()?.version()?;
+    Some(version.starts_with("3."))
+}
+
+/// Whether its runtime is too old to call a port, and so runs without us.
+fn cannot_call(process: &DotnetProcess) -> bool {
+    // A program that brings its runtime along has it in any folder; but only an old one answers and cannot say
+    // what it is.
+    is_known_old(process.pid)
+        .unwrap_or_else(|| matches!(process.reach, Reach::Ready) && process.info.is_none())
 }
 
 /// The process with a runtime in it, and with its socket, among the program and all that it started.
@@ -98,6 +141,10 @@ fn quick() -> Options {
     Options { timeout: Duration::from_millis(50) }
 }
 
+fn patient() -> Options {
+    Options { timeout: ANSWER }
+}
+
 /// Its output goes to our standard error: our standard output is for the answer.
 fn prepare(program: &OsString, arguments: &[OsString]) -> Result<Command, Failure> {
     let stderr = || -> Result<Stdio, Failure> {
@@ -111,10 +158,14 @@ fn prepare(program: &OsString, arguments: &[OsString]) -> Result<Command, Failur
 
 fn begin(launched: Launched) -> Result<(Program, DotnetProcess), Failure> {
     let resumed = launched.resume();
-    let pid = u32::try_from(launched.runtime.pid).map(ProcessId).unwrap_or(ProcessId(launched.child.id()));
+    let pid = launched.runtime.visible_pid;
     let program = Program::Ported(launched);
     resumed.map_err(|error| Failure::new(Code::LaunchFailed, format!("letting the program run: {error}")))?;
-    let process = find(pid, &Options::default()).map_err(|error| match error {
+    // The pid that it knows itself by may be another process here.
+    let pid = pid.ok_or_else(|| {
+        Failure::new(Code::LaunchFailed, "the program runs in a pid namespace that cannot be seen from here")
+    })?;
+    let process = find(pid, &patient()).map_err(|error| match error {
         FindError::NoSuchProcess { .. } => Failure::new(Code::TargetEnded, "the program ended at once")
             .next("start it by hand to see what it says"),
         error => error.into(),
@@ -135,17 +186,46 @@ impl Program {
         let ended = self.child().try_wait().ok().flatten();
         self.signal(Signal::TERM);
         let asked = Instant::now();
-        while asked.elapsed() < FAREWELL && matches!(self.child().try_wait(), Ok(None)) {
+        while asked.elapsed() < FAREWELL && !self.has_ended() {
             std::thread::sleep(GLANCE);
         }
         ended
     }
 
+    /// Whether all of it has ended: a shell goes at once, what it has started may still be saving its data.
+    fn has_ended(&mut self) -> bool {
+        // The child is collected by this; until then it would count as one of its group.
+        !matches!(self.child().try_wait(), Ok(None)) && self.group().is_none_or(|group| !is_alive(group))
+    }
+
+    fn group(&mut self) -> Option<Pid> {
+        i32::try_from(self.child().id()).ok().and_then(Pid::from_raw)
+    }
+
     /// To the whole group: a shell or launcher may stand between us and the program.
     fn signal(&mut self, signal: Signal) {
-        let group = i32::try_from(self.child().id()).ok().and_then(Pid::from_raw);
-        let _ = group.map(|group| kill_process_group(group, signal));
+        let _ = self.group().map(|group| kill_process_group(group, signal));
     }
+}
+
+/// Whether a process group has a living process.
+fn is_alive(group: Pid) -> bool {
+    if test_kill_process_group(group) == Err(Errno::SRCH) {
+        return false;
+    }
+    // In a container whose first process collects nobody, ended processes stay in their group for ever.
+    process_ids().map_or(true, |pids| pids.into_iter().any(|pid| lives_in(pid, group) == Some(true)))
+}
+
+/// Whether a process lives and belongs to a group. `getpgid` of rustix would not do: processes of the kernel, and
+/// those that came from outside our namespace, are in a group 0, at which it panics.
+fn lives_in(pid: ProcessId, group: Pid) -> Option<bool> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // After the name, which may hold anything: state, parent, group.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let ended = matches!(fields.next()?, "Z" | "X");
+    Some(!ended && fields.nth(1)?.parse() == Ok(group.as_raw_nonzero().get()))
 }
 
 impl Drop for Program {

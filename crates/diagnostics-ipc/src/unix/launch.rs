@@ -1,11 +1,13 @@
 //! Starting a program so that its runtime waits for us before it runs a line of managed code.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error;
 
 use super::port::{PortServer, RuntimeSeen, Welcome, diagnostic_ports_variable};
@@ -39,7 +41,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// It ended before a .NET runtime showed up.
-    #[error("'{program}' ended ({status}) before a .NET runtime (5 or newer) started in it")]
+    #[error("'{program}' ended ({status}) before a .NET runtime started in it")]
     Ended {
         /// What was started.
         program: String,
@@ -47,12 +49,14 @@ pub enum LaunchError {
         status: ExitStatus,
     },
     /// It runs, but no .NET runtime showed up.
-    #[error("no .NET runtime (5 or newer) started in '{program}' within {waited:.0?}")]
+    #[error("no .NET runtime started in '{program}' within {waited:.0?}")]
     NoRuntime {
         /// What was started.
         program: String,
         /// How long we waited.
         waited: Duration,
+        /// The socket that its runtime was to call.
+        port: PathBuf,
         /// The running program, for the caller to keep or to end.
         child: Box<Child>,
     },
@@ -71,6 +75,8 @@ pub struct Launched {
     pub client: Client,
     /// The port. Children of the program call it too, and are resumed at once.
     pub port: PortServer,
+    /// The ports that the user had given the program before.
+    theirs: Option<OsString>,
     // Removed last: the port's socket lies in it.
     _folder: tempfile::TempDir,
 }
@@ -79,9 +85,13 @@ impl Launched {
     /// Lets the program run. Before that, its own setting is changed so that .NET children it starts will not
     /// wait for a port: they must not hang when this tool has ended by then. (.NET 5 cannot be told; its
     /// children are resumed by the port as long as it serves.)
+    ///
+    /// A port of the user's own that suspends has to be resumed by its own tool as well: the runtime waits for
+    /// every such port.
     pub fn resume(&self) -> Result<(), IpcError> {
-        match self.client.set_environment_variable(PORTS, &diagnostic_ports_variable(self.port.path(), false))
-        {
+        let ports = with_port(self.theirs.as_deref(), self.port.path(), false);
+        // Not lossy for the runtime: it has read the variable as text as well.
+        match self.client.set_environment_variable(PORTS, &ports.to_string_lossy()) {
             Err(error) if !error.is_unknown_command() => return Err(error),
             _ => {}
         }
@@ -90,7 +100,9 @@ impl Launched {
 }
 
 /// Starts `command` with a diagnostic port of its own and waits until its first runtime stands suspended.
-/// The program ends with the calling thread: killed tools leave nothing suspended behind.
+/// The direct child ends with the calling thread, so that a tool that is killed does not leave it suspended. This
+/// does not reach further: behind a shell or a launcher a suspended runtime would stay. Ports that the user has
+/// given the program stay as they are, and ours is added.
 /// `give_up` is asked now and then whether to stop waiting early, for example because the caller sees a
 /// runtime that is too old to call a port.
 pub fn launch(
@@ -108,10 +120,11 @@ pub fn launch(
         if first.swap(false, std::sync::atomic::Ordering::AcqRel) { Welcome::Hold } else { Welcome::Resume }
     })
     .map_err(port_error)?;
-    command.env(PORTS, diagnostic_ports_variable(&socket, true));
+    let theirs = ports_of(&command);
+    command.env(PORTS, with_port(theirs.as_deref(), &socket, true));
     // A group of its own: Ctrl+C at the terminal is for us, and we decide what becomes of the program.
     command.process_group(0);
-    // A tool that is killed while it holds the program would leave it suspended for ever.
+    // A tool that is killed while it holds the direct child would leave it suspended for ever.
     super::sys::end_with_this_thread(&mut command);
     let mut child =
         command.spawn().map_err(|source| LaunchError::Spawn { program: program.clone(), source })?;
@@ -120,19 +133,43 @@ pub fn launch(
     loop {
         if let Some(runtime) = port.wait_for(&Deadline::after(GLANCE), |seen| seen.welcome == Welcome::Hold) {
             let client = port.client(runtime.cookie);
-            return Ok(Launched { child, runtime, client, port, _folder: folder });
+            return Ok(Launched { child, runtime, client, port, theirs, _folder: folder });
         }
         if let Ok(Some(status)) = child.try_wait() {
+            // What it has left running would wait for ever for a port that is gone.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             return Err(LaunchError::Ended { program, status });
         }
         if started.elapsed() > timeout || give_up(&child) {
             return Err(LaunchError::NoRuntime {
                 program,
                 waited: started.elapsed(),
+                port: socket,
                 child: Box::new(child),
             });
         }
     }
+}
+
+/// The ports that the program would get without us.
+fn ports_of(command: &Command) -> Option<OsString> {
+    let changed = command.get_envs().find(|(name, _)| *name == PORTS);
+    let value = match changed {
+        Some((_, value)) => value.map(OsStr::to_owned),
+        None => std::env::var_os(PORTS),
+    };
+    value.filter(|value| !value.is_empty())
+}
+
+/// The value of the variable with the user's own ports, unchanged, and ours.
+fn with_port(theirs: Option<&OsStr>, socket: &Path, suspend: bool) -> OsString {
+    let mut ports = theirs.map(OsStr::to_owned).unwrap_or_default();
+    if !ports.is_empty() {
+        ports.push(";");
+    }
+    ports.push(diagnostic_ports_variable(socket, suspend));
+    ports
 }
 
 /// A private folder in the temp folder, or in `/tmp` when a port there could not be named: its path would be too

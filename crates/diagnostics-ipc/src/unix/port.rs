@@ -12,6 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +20,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::ProcessId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::Connection;
+use super::sys::peer_pid;
 use crate::reply::{self, ADVERTISE_SIZE};
 use crate::{Advertise, Client, Command, Deadline, Guid, IpcError, Transport};
 
@@ -31,6 +36,8 @@ const RESUME_TIME: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Most callers that may be saying who they are at one time.
 const MOST_INTRODUCTIONS: usize = 64;
+/// So many runtimes are remembered after their end; a build starts thousands.
+const MOST_REMEMBERED: usize = 256;
 
 /// What to do with a runtime that calls for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +53,10 @@ pub enum Welcome {
 pub struct RuntimeSeen {
     /// Unique for this run of the runtime.
     pub cookie: Guid,
-    /// Pid as the process knows it.
+    /// Pid as the process knows it: another one than ours when it is in a pid namespace of its own.
     pub pid: u64,
+    /// Its pid in our namespace, as the kernel tells it; `None` when it cannot be seen from here.
+    pub visible_pid: Option<ProcessId>,
     /// What was done with it.
     pub welcome: Welcome,
 }
@@ -78,6 +87,7 @@ struct Table {
 #[derive(Default)]
 struct Callers {
     seen: Vec<RuntimeSeen>,
+    /// One connection of each living runtime. To close it would be no gain: the runtime would call again at once.
     idle: HashMap<Guid, Connection>,
     /// Runtimes that are to be resumed and have not said yet that they go on.
     suspended: HashSet<Guid>,
@@ -142,7 +152,8 @@ impl PortServer {
         &self.path
     }
 
-    /// Every runtime that has called so far, in order.
+    /// The runtimes that have called so far, in order. Of those that were resumed at once and have ended, the
+    /// oldest are forgotten when there are many.
     #[must_use]
     pub fn runtimes(&self) -> Vec<RuntimeSeen> {
         self.table.callers().seen.clone()
@@ -185,10 +196,13 @@ impl Drop for PortServer {
 impl Table {
     fn introduce(&self, mut connection: Connection, welcome: &(impl Fn(&Advertise) -> Welcome + ?Sized)) {
         let Some(caller) = who_calls(&mut connection) else { return };
+        let visible_pid = caller_pid(&connection);
         let mut callers = self.callers();
+        callers.let_go_of_ended();
         if !callers.seen.iter().any(|runtime| runtime.cookie == caller.cookie) {
             let welcome = welcome(&caller);
-            callers.seen.push(RuntimeSeen { cookie: caller.cookie, pid: caller.pid, welcome });
+            let seen = RuntimeSeen { cookie: caller.cookie, pid: caller.pid, visible_pid, welcome };
+            callers.seen.push(seen);
             if welcome == Welcome::Resume {
                 callers.suspended.insert(caller.cookie);
             }
@@ -205,6 +219,38 @@ impl Table {
             self.callers().suspended.remove(&caller.cookie);
         }
     }
+}
+
+impl Callers {
+    /// Closes the connections of runtimes that have ended, and forgets the oldest of those when there are many.
+    fn let_go_of_ended(&mut self) {
+        self.idle.retain(|_, connection| !has_hung_up(connection));
+        let mut too_many = self.seen.len().saturating_sub(MOST_REMEMBERED - 1);
+        let Callers { seen, idle, suspended } = self;
+        seen.retain(|runtime| {
+            // Whoever holds a runtime may be in the middle of a command, and then its connection is not here. If
+            // another one is in the middle of its resumption, it is just welcomed once more.
+            let forget =
+                too_many > 0 && runtime.welcome == Welcome::Resume && !idle.contains_key(&runtime.cookie);
+            if forget {
+                too_many -= 1;
+                suspended.remove(&runtime.cookie);
+            }
+            !forget
+        });
+    }
+}
+
+fn has_hung_up(connection: &Connection) -> bool {
+    // A hang-up is told without being asked for.
+    let mut state = [PollFd::new(connection, PollFlags::empty())];
+    let told = poll(&mut state, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    told.is_ok() && state.iter().any(|state| state.revents().intersects(PollFlags::HUP | PollFlags::ERR))
+}
+
+fn caller_pid(connection: &Connection) -> Option<ProcessId> {
+    let pid = peer_pid(connection.as_fd()).ok()?;
+    u32::try_from(pid).ok().filter(|&pid| pid != 0).map(ProcessId)
 }
 
 /// Reads who calls, in a time that dripping bytes cannot stretch.
