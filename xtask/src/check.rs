@@ -16,7 +16,16 @@ pub fn check() -> Result<()> {
     cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])?;
     cargo(["clippy", "--package", "cli", "--no-default-features", "--", "-D", "warnings"])?;
     // The fuzz targets are no member of the workspace; an API that changes must not break them unnoticed.
-    cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz-check", "--", "-D", "warnings"])?;
+    cargo([
+        "clippy",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target-dir",
+        "target/fuzz-check",
+        "--",
+        "-D",
+        "warnings",
+    ])?;
     run(command(["doc", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "-D warnings"))?;
     house_rules()

@@ -49,15 +49,17 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Golden reports are the seeds of the target that reads reports: random bytes hardly ever are JSON.
+/// Real files are the seeds of the targets that read files: random bytes hardly ever are one.
 fn plant_seeds(target: &str) -> Result<()> {
-    if target != "reports" {
-        return Ok(());
-    }
+    let (folder, extension) = match target {
+        "reports" => ("crates/reports/tests/golden", "json"),
+        "nettrace" => ("crates/nettrace/fixtures", "nettrace"),
+        _ => return Ok(()),
+    };
     let corpus = root().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
-    for entry in std::fs::read_dir(root().join("crates/reports/tests/golden"))?.flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "json") {
+    for entry in std::fs::read_dir(root().join(folder))?.flatten() {
+        if entry.path().extension().is_some_and(|found| found == extension) {
             std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
         }
     }
