@@ -69,7 +69,7 @@ fn draw_header(page: &mut Markup, report: &Report) {
     }
     page.element("span", "", &phrases::window(&report.window)).raw("</p>\n");
     page.raw("<div class=\"verdict ")
-        .raw(report.findings.iter().map(|f| f.severity).max().map_or("healthy", Severity::word));
+        .raw(report.findings.iter().map(|f| f.severity).max().map_or("neutral", Severity::word));
     page.raw("\">\n");
     if !report.summary.is_empty() {
         page.element("p", "summary", &report.summary).raw("\n");
