@@ -203,8 +203,15 @@ pub struct Line {
 pub struct Point {
     /// Nanoseconds since the start of the window.
     pub at_ns: u64,
-    /// The value.
+    /// The value; in JSON null when it is unknown, which renderers leave out.
+    #[serde(deserialize_with = "number_or_unknown")]
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
+}
+
+/// JSON has no word for a value that is not a number, so it is written as null, and null is read as one.
+fn number_or_unknown<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Option::<f64>::deserialize(deserializer).map(|value| value.unwrap_or(f64::NAN))
 }
 
 /// What a section shows.

@@ -58,6 +58,17 @@ fn a_report_survives_a_round_trip() {
 }
 
 #[test]
+fn a_report_with_unknown_values_can_be_read_back() {
+    let mut report = sample();
+    let points = vec![Point { at_ns: 0, value: 1.0 }, Point { at_ns: 1, value: f64::NAN }];
+    let series = Series { unit: Unit::Count, lines: vec![Line { label: "x".into(), points }] };
+    report.sections.push(Section::new("x", "X", Body::Series(series)));
+    let read = Report::from_json(&report.to_json().unwrap()).unwrap();
+    let Body::Series(series) = &read.sections[1].body else { panic!("a series") };
+    assert!(series.lines[0].points[1].value.is_nan());
+}
+
+#[test]
 fn findings_are_ranked_worst_first() {
     let mut report = sample();
     report.rank_findings();

@@ -44,7 +44,9 @@ pub(crate) fn client_for(package: &Package) -> Result<Found, TestbedError> {
             .status()
             .is_ok_and(|status| status.success())
     };
-    let install = ["install", "-y", "--no-install-recommends", debian_package];
+    // Another process may be installing at this moment: wait for it.
+    let install =
+        ["install", "-y", "--no-install-recommends", debian_package, "-o", "DPkg::Lock::Timeout=600"];
     // A fresh container image has no package lists, so the first try may fail for that reason alone.
     if !apt_get(&install) {
         apt_get(&["update"]);

@@ -83,8 +83,13 @@ fn clients_without_network() -> tempfile::TempDir {
 }
 
 fn write_program(path: &Path, script: &str) {
-    fs::write(path, script).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    // Not under its own name: another thread that forks meanwhile would hold it open for writing, and a file that is
+    // open for writing cannot be run. `cp` has no other threads.
+    let draft = path.with_extension("draft");
+    fs::write(&draft, script).unwrap();
+    fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(Command::new("/bin/cp").arg(&draft).arg(path).status().unwrap().success());
+    fs::remove_file(&draft).unwrap();
 }
 
 fn without_network(command: &mut Command, cache: &Path, path: &Path) -> Output {
