@@ -38,9 +38,15 @@ impl From<FindError> for Failure {
                     failure.next("run it again as root, who may see more")
                 }
             }
-            FindError::NoSuchName { others, .. } => Failure::new(Code::NoSuchName, what)
-                .why("names are compared with the entry assembly and the executable, in full")
-                .next(choose_from(&others)),
+            FindError::NoSuchName { name, others } => {
+                let failure = Failure::new(Code::NoSuchName, what)
+                    .why("names are compared with the entry assembly and the executable, in full");
+                match nearest(&name, &others) {
+                    Some(near) => failure.next(format!("did you mean '{near}'?")),
+                    None => failure,
+                }
+                .next(choose_from(&others))
+            }
             FindError::Ambiguous { candidates, .. } => {
                 let mut failure = Failure::new(Code::AmbiguousName, what).next("choose one by its pid:");
                 for process in candidates.iter().take(MOST_NAMED) {
@@ -137,6 +143,24 @@ fn proc_only(process: &DotnetProcess) -> String {
         return "share its pid namespace to read /proc: docs/containers.md".to_owned();
     }
     format!("drdotnet run threads -p {}   works all the same: it reads /proc", process.pid)
+}
+
+/// The name that was meant, if only one comes into question.
+fn nearest(typed: &str, processes: &[DotnetProcess]) -> Option<String> {
+    let typed = typed.to_lowercase();
+    let mut begins: Vec<&str> = processes
+        .iter()
+        .map(|process| process.name.as_str())
+        .filter(|name| !typed.is_empty() && name.to_lowercase().starts_with(&typed))
+        .collect();
+    begins.sort_unstable();
+    begins.dedup();
+    match begins.as_slice() {
+        [only] => Some((*only).to_owned()),
+        [] => profilers::closest(&typed, processes.iter().map(|process| process.name.as_str()))
+            .map(str::to_owned),
+        _ => None,
+    }
 }
 
 fn choose_from(processes: &[DotnetProcess]) -> String {

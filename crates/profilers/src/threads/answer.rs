@@ -105,10 +105,11 @@ fn group_table(watched: &Watched) -> Option<Section> {
         *count += 1;
         *cpu += thread.cpu_used();
     }
-    if groups.len() == watched.threads.len() {
+    // A thread that is alone with its name has its row above.
+    let mut groups: Vec<_> = groups.into_iter().filter(|(_, (count, _))| *count > 1).collect();
+    if groups.is_empty() {
         return None;
     }
-    let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by(|(a, (few, less)), (b, (many, more))| (more, many, a).cmp(&(less, few, b)));
     let mut table = Table::new([
         Column::new("name", "Name", Unit::Text),
@@ -123,7 +124,7 @@ fn group_table(watched: &Watched) -> Option<Section> {
         ]);
     }
     table.omitted_rows = u64::try_from(groups.len().saturating_sub(MOST_GROUPS)).unwrap_or(0);
-    Some(Section::new("names", "By name", Body::Table(table)))
+    Some(Section::new("names", "Threads of one name", Body::Table(table)))
 }
 
 fn findings(watched: &Watched, settings: &Settings) -> Vec<Finding> {
