@@ -33,6 +33,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How long things may take that need no time: a forked child, the end of a killed process.
 const MOMENT: Duration = Duration::from_secs(5);
+/// How long the threads of a target may take to stop, also on a busy machine.
+const STOPPING: Duration = Duration::from_secs(30);
 
 /// A running .NET process. It is killed when this is dropped, and when the test process dies.
 #[derive(Debug)]
@@ -205,8 +207,11 @@ impl Target {
     /// Stops it (SIGSTOP) until [`Target::resume`], and waits until its last thread has stopped.
     pub fn suspend(&self) -> Result<(), TestbedError> {
         self.signal("suspend", Signal::STOP)?;
-        let until = Instant::now() + MOMENT;
-        while !process_table::is_stopped(self.pid) && Instant::now() < until {
+        let until = Instant::now() + STOPPING;
+        while !process_table::is_stopped(self.pid) {
+            if Instant::now() > until {
+                return Err(self.control_error("suspend", io::ErrorKind::TimedOut.into()));
+            }
             std::thread::sleep(LOOK_AGAIN);
         }
         Ok(())

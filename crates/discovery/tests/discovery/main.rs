@@ -17,7 +17,7 @@ use discovery::{
     scan,
 };
 use model::ProcessId;
-use process_view::{Process, Task, TaskState};
+use process_view::Process;
 use tempfile::TempDir;
 use testbed::{Namespaces, Runtime, Target, TargetBuilder, shared};
 
@@ -327,18 +327,6 @@ fn a_temp_folder_too_long_for_a_socket_is_told() {
     assert!(matches!(&events.ability, Ability::No(needs) if needs.contains("shorter TMPDIR")), "{events:?}");
 }
 
-/// Stops a target, and waits until its last thread has stopped.
-fn stop(target: &Target) {
-    target.suspend().expect("it can be stopped");
-    let until = Instant::now() + LONG;
-    let process = Process::new(pid(target));
-    let has_stopped = |task: &Task| task.stat().is_ok_and(|stat| stat.state == TaskState::Stopped);
-    while !process.tasks().expect("its threads").iter().all(has_stopped) {
-        assert!(Instant::now() < until, "it does not stop");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn hung_targets_delay_neither_each_other_nor_the_rest() {
     let healthy = patient(Runtime::Net9).start().unwrap();
@@ -375,7 +363,7 @@ fn hung_targets_delay_neither_each_other_nor_the_rest() {
 #[test]
 fn a_stopped_target_is_not_waited_for() {
     let target = patient(Runtime::Net9).start().unwrap();
-    stop(&target);
+    target.suspend().unwrap();
     assert_eq!(found(&target).reach, Reach::NoAnswer { waited: Duration::ZERO });
     target.resume().unwrap();
     let until = Instant::now() + LONG;
