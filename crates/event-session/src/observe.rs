@@ -1,0 +1,109 @@
+//! Typed events of a session, one by one.
+
+use std::time::Duration;
+
+use diagnostics_ipc::{Client, IpcError, TraceRequest};
+use nettrace::{Event, Item, Losses, Reader, Timestamp, TraceInfo};
+use runtime_events::{RuntimeEvent, decode};
+
+use crate::drive::{Driven, Going, SessionStream, Waiting, drive};
+
+/// Sees the events of a session in the order of the stream, which is that of time only within one thread.
+pub trait Observer: Send {
+    /// An event that is understood.
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>);
+
+    /// An event of a kind that is not known.
+    fn other(&mut self, _seen: &Seen<'_>) {}
+
+    /// A barrier in time; stack ids mean something else behind it.
+    fn barrier(&mut self, _at_ns: u64) {}
+}
+
+/// An event and when it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Nanoseconds from the start of the trace.
+    pub at_ns: u64,
+    /// The event with its thread and stack.
+    pub event: Event<'a>,
+}
+
+/// The clock of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// When it began, when known.
+    pub started: Option<std::time::SystemTime>,
+    /// The same moment in the runtime's ticks, which on Linux are nanoseconds of `CLOCK_MONOTONIC`.
+    pub start_ticks: u64,
+    /// Between two samples of a thread, when there are samples.
+    pub sample_interval: Option<Duration>,
+}
+
+/// What came of watching a session.
+#[derive(Debug)]
+pub struct Observed<O> {
+    /// The observer with what it saw.
+    pub observer: O,
+    /// The clock; none if not even the head of the stream came.
+    pub clock: Option<Clock>,
+    /// What the runtime had to drop.
+    pub losses: Losses,
+    /// Events that came.
+    pub events: u64,
+    /// Events whose payload was not as expected.
+    pub undecodable: u64,
+    /// Where and how the stream was damaged, if it was before its end.
+    pub damage: Option<nettrace::Error>,
+}
+
+/// Runs a session and shows its events to an observer.
+pub fn observe<O: Observer>(
+    client: &Client,
+    request: &TraceRequest,
+    observer: O,
+    wait: impl FnMut(Waiting) -> Going,
+) -> Result<Driven<Observed<O>>, IpcError> {
+    drive(client, request, move |stream| watch(stream, observer), wait)
+}
+
+fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
+    let mut reader = Reader::new(stream);
+    let mut clock = None;
+    let (mut events, mut undecodable) = (0, 0);
+    let mut info: Option<TraceInfo> = None;
+    let since = |info: &Option<TraceInfo>, at: Timestamp| {
+        info.as_ref().map_or(0, |info| nanos(info.since_start(at)))
+    };
+    let damage = loop {
+        match reader.next() {
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+            Ok(Some(Item::Trace(trace))) => {
+                clock = Some(Clock {
+                    started: trace.started,
+                    start_ticks: trace.start.0,
+                    sample_interval: trace.sample_interval,
+                });
+                info = Some(trace.clone());
+            }
+            Ok(Some(Item::Event(event))) => {
+                events += 1;
+                let seen = Seen { at_ns: since(&info, event.header.timestamp), event };
+                match decode(&event) {
+                    Ok(Some(decoded)) => observer.event(&seen, &decoded),
+                    Ok(None) => observer.other(&seen),
+                    Err(_) => undecodable += 1,
+                }
+            }
+            Ok(Some(Item::SequencePoint(point))) => observer.barrier(since(&info, point.timestamp)),
+            Ok(Some(_)) => {}
+        }
+    };
+    let losses = reader.losses().clone();
+    Observed { observer, clock, losses, events, undecodable, damage }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
