@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod events;
 mod parameter;
 mod profiler;
 mod registry;
