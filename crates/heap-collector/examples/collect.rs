@@ -24,12 +24,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut graph = heap.graph;
     println!(
         "{} objects, {} references, {} bytes, {:?}, {:?}, elapsed {:?}, unnamed {}, stream {} bytes, {:?}",
-        graph.node_count(), graph.reference_count(), graph.total_size(), graph.losses(), heap.pause, heap.elapsed, heap.unnamed_types, heap.bytes, heap.granted
+        graph.node_count(),
+        graph.reference_count(),
+        graph.total_size(),
+        graph.losses(),
+        heap.pause,
+        heap.elapsed,
+        heap.unnamed_types,
+        heap.bytes,
+        heap.granted
     );
     println!("statics tables cut: {}", graph.cut_statics_tables());
     let dominators = Dominators::of(&graph);
     for row in by_type(&graph, &dominators).iter().take(12) {
-        println!("{:>12} {:>9} {:>12} {} {:?}", row.retained, row.live.objects, row.live.bytes, row.name, row.module);
+        println!(
+            "{:>12} {:>9} {:>12} {} {:?}",
+            row.retained, row.live.objects, row.live.bytes, row.name, row.module
+        );
     }
     println!("garbage {:?}", dominators.garbage());
     Ok(())

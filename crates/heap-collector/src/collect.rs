@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use diagnostics_ipc::{
-    BufferingMode, Client, IpcError, Level, Provider, Rundown, TraceRequest,
-};
+use diagnostics_ipc::{BufferingMode, Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use event_session::{Driven, Going, Observed, SessionEnd, Waiting, observe};
 use runtime_events::{keyword, provider};
 
@@ -59,7 +57,8 @@ pub fn collect(client: &Client, options: &Options, watch: &mut dyn Watch) -> Res
     let progress = Arc::new(Progress::default());
     let observer = Snapshot::new(Arc::clone(&progress));
     let asking = client.clone().with_timeout(options.patience);
-    let mut waiter = Waiter { progress: &progress, watch, options, seen: (0, Instant::now()), end: None, granted: None };
+    let mut waiter =
+        Waiter { progress: &progress, watch, options, seen: (0, Instant::now()), end: None, granted: None };
     let driven = std::thread::scope(|scope| {
         let mut asked: Option<std::thread::ScopedJoinHandle<'_, Result<(), IpcError>>> = None;
         observe(client, &listening(options), observer, |waiting| {

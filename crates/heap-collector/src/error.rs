@@ -69,8 +69,11 @@ impl std::fmt::Display for Missing {
             (self.root_events, "lists of roots missing"),
             (self.undecodable, "events not understood"),
         ];
-        let mut parts: Vec<String> =
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        let mut parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
         if self.end {
             parts.push("the end of the collection missing".to_owned());
         }

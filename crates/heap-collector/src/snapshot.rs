@@ -232,8 +232,7 @@ impl Observer for Snapshot {
             return;
         }
         match event {
-            RuntimeEvent::ModuleRundown(module)
-            | RuntimeEvent::ModuleLoad(module) => self.module(module),
+            RuntimeEvent::ModuleRundown(module) | RuntimeEvent::ModuleLoad(module) => self.module(module),
             RuntimeEvent::Types(types) => {
                 for found in types.iter() {
                     self.types.entry(found.id.0).or_insert_with(|| (found.module.0, found.name.to_string()));

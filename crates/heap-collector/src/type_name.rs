@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn generic_types_and_arrays_are_told_apart() {
-        assert_eq!(readable("System.Collections.Generic.List`1[Shop.Order]"), "System.Collections.Generic.List<Shop.Order>");
+        assert_eq!(
+            readable("System.Collections.Generic.List`1[Shop.Order]"),
+            "System.Collections.Generic.List<Shop.Order>"
+        );
         assert_eq!(readable("A`2[B`1[System.Int32[]],C[,]][]"), "A<B<System.Int32[]>, C[,]>[]");
         assert_eq!(readable("Outer`1+Inner[X]"), "Outer+Inner<X>");
         assert_eq!(readable("System.String[]"), "System.String[]");
