@@ -41,6 +41,12 @@ pub enum Code {
     LaunchFailed = 18,
     /// The demo's programs could not be prepared.
     DemoFailed = 19,
+    /// What is to be recorded cannot be understood: providers, profile, condition, amount.
+    BadTraceRequest = 20,
+    /// A recording could not be written to its end; what is in the file is complete up to there.
+    RecordingCut = 21,
+    /// The runtime refused the session.
+    SessionRefused = 22,
 }
 
 impl From<Code> for ExitCode {

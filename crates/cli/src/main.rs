@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::to_stderr(&failure.text(&screen));
-            failure.code.into()
+            failure.exit_code()
         }
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
-pub use trace::{ListProfilesArgs, TraceArgs, TraceCommand};
+pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
 
 use crate::screen::ColourChoice;
 

@@ -1,5 +1,6 @@
 //! `drdotnet trace`: one file per subcommand.
 
+mod collect;
 mod list_profiles;
 
 use crate::args::{TraceArgs, TraceCommand};
@@ -9,6 +10,7 @@ use crate::screen::Screen;
 /// Does what was asked with traces.
 pub fn trace(args: &TraceArgs, screen: &Screen) -> Result<(), Failure> {
     match &args.command {
+        TraceCommand::Collect(args) => collect::collect(args, screen),
         TraceCommand::ListProfiles(args) => list_profiles::list_profiles(args, screen),
     }
 }
