@@ -2,6 +2,7 @@
 
 mod sessions;
 mod target;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
+pub use trace::{ListProfilesArgs, TraceArgs, TraceCommand};
 
 use crate::screen::ColourChoice;
 
@@ -53,6 +55,8 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Record events into a file, and look into such files
+    Trace(TraceArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

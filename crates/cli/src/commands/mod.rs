@@ -8,6 +8,7 @@ mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod trace;
 
 pub use ps::short_command;
 pub use run::run_help;
@@ -23,6 +24,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Trace(args) => trace::trace(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),
