@@ -1,6 +1,7 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
 mod find;
+mod ipc;
 mod launch;
 mod session;
 mod setting;
@@ -92,6 +93,10 @@ impl From<ProfilerError> for Failure {
             ProfilerError::NotVisible { .. } => Failure::new(Code::Unsupported, what).next(
                 "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
             ),
+            ProfilerError::Runtime(error) => error.into(),
+            ProfilerError::NoRuntime => {
+                Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
+            }
             _ => Failure::new(Code::Unexpected, what),
         }
     }

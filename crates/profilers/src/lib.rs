@@ -16,12 +16,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod blame;
+mod capped;
 mod error;
+mod events;
+mod exceptions;
 mod parameter;
 mod profiler;
+mod ratio;
 mod registry;
 mod run;
 mod settings;
+#[cfg(test)]
+mod specimen;
+mod stack_section;
 mod suggest;
 mod threads;
 
