@@ -224,11 +224,7 @@ impl Pass {
     /// What has begun and not ended when the trace ends.
     fn finish_waits(&mut self, end_ns: u64) {
         let interval = self.info.sample_interval.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        let mut spans = Vec::new();
-        self.sampler.finish(interval.unwrap_or(USUAL_INTERVAL_NS), end_ns, |span| spans.push(span));
-        for span in spans {
-            self.add(View::ThreadTime, events::sample_of(span));
-        }
+        self.finish_samples(interval.unwrap_or(USUAL_INTERVAL_NS), end_ns);
         for (view, waits) in [
             (View::Contention, std::mem::take(&mut self.contention)),
             (View::Waits, std::mem::take(&mut self.waits)),

@@ -7,6 +7,8 @@ use stacks::Weight;
 pub enum View {
     /// Where threads spent their time, working or waiting.
     ThreadTime,
+    /// The same without the time outside managed code, which is mostly waiting.
+    ManagedTime,
     /// Where memory was allocated.
     Allocations,
     /// Where threads waited for locks.
@@ -19,14 +21,21 @@ pub enum View {
 
 impl View {
     /// All of them; the one that says most comes first.
-    pub const ALL: &[View] =
-        &[View::ThreadTime, View::Allocations, View::Contention, View::Waits, View::Exceptions];
+    pub const ALL: &[View] = &[
+        View::ThreadTime,
+        View::ManagedTime,
+        View::Allocations,
+        View::Contention,
+        View::Waits,
+        View::Exceptions,
+    ];
 
     /// What it is called on a command line.
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             View::ThreadTime => "thread-time",
+            View::ManagedTime => "managed-time",
             View::Allocations => "allocations",
             View::Contention => "contention",
             View::Waits => "waits",
@@ -39,6 +48,7 @@ impl View {
     pub fn title(self) -> &'static str {
         match self {
             View::ThreadTime => "thread time",
+            View::ManagedTime => "time in managed code",
             View::Allocations => "allocated bytes",
             View::Contention => "time waiting for locks",
             View::Waits => "time waiting for handles",
@@ -50,7 +60,7 @@ impl View {
     #[must_use]
     pub fn events(self) -> &'static str {
         match self {
-            View::ThreadTime => "samples",
+            View::ThreadTime | View::ManagedTime => "samples",
             View::Allocations => "sampled allocations",
             View::Contention | View::Waits => "waits",
             View::Exceptions => "exceptions",
@@ -61,7 +71,7 @@ impl View {
     #[must_use]
     pub fn weight(self) -> Weight {
         match self {
-            View::ThreadTime | View::Contention | View::Waits => Weight::Nanoseconds,
+            View::ThreadTime | View::ManagedTime | View::Contention | View::Waits => Weight::Nanoseconds,
             View::Allocations => Weight::Bytes,
             View::Exceptions => Weight::Count,
         }

@@ -6,18 +6,18 @@ use runtime_events::{RuntimeEvent, decode};
 use stacks::{Sample, StackKey};
 
 use super::Pass;
+use crate::collected::Collected;
 use crate::event_kinds::Role;
 use crate::marker;
-use crate::sampler::Span;
+use crate::sampler::{Seen, Span};
 use crate::stack_ids::Innermost;
 use crate::view::View;
 
 /// In the payload of a sample: the thread was outside managed code.
 const EXTERNAL: u32 = 1;
 
-pub(super) fn sample_of(span: Span) -> Sample {
-    Sample { at_ns: span.at_ns, weight: span.length_ns, thread: span.thread, stack: span.stack }
-}
+/// Views that are made of the runtime's samples.
+const SAMPLED: [View; 2] = [View::ThreadTime, View::ManagedTime];
 
 impl Pass {
     pub(super) fn event(&mut self, event: &Event<'_>) {
@@ -70,28 +70,37 @@ impl Pass {
             self.undecodable += 1;
             return;
         };
+        let is_managed = u32::from_le_bytes(*kind) != EXTERNAL;
         self.counts[View::ThreadTime.place()] += 1;
-        if !self.is_collected(View::ThreadTime) {
+        self.counts[View::ManagedTime.place()] += u64::from(is_managed);
+        if !SAMPLED.iter().any(|view| self.is_collected(*view)) {
             return;
         }
-        if self.takes_best {
+        if std::mem::take(&mut self.takes_best) {
             // Nothing is better than thread time, so nothing else need be kept.
-            self.takes_best = false;
             self.views.iter_mut().skip(1).for_each(|view| *view = None);
         }
         let thread = self.threads.slot(event);
-        let is_external = u32::from_le_bytes(*kind) == EXTERNAL;
-        let innermost = if is_external { Innermost::Return } else { Innermost::Instruction };
+        let innermost = if is_managed { Innermost::Instruction } else { Innermost::Return };
         let mut stack = self.stack(event, innermost);
-        if is_external {
+        if !is_managed {
             stack = self.table.child(stack, marker::UNMANAGED);
         }
         let at_ns = self.nanos(event.header.timestamp);
         let Pass { sampler, views, threads, thread: wanted, .. } = self;
-        let Some(Some(collected)) = views.get_mut(View::ThreadTime.place()) else { return };
-        sampler.sample(thread, at_ns, stack, |span| {
+        sampler.sample(thread, at_ns, Seen { stack, is_managed }, |span| {
             if wanted.is_none_or(|wanted| threads.id(span.thread) == Some(wanted)) {
-                collected.add(sample_of(span));
+                add_span(views, span);
+            }
+        });
+    }
+
+    /// The last sample of each thread.
+    pub(super) fn finish_samples(&mut self, interval_ns: u64, end_ns: u64) {
+        let Pass { sampler, views, threads, thread: wanted, .. } = self;
+        sampler.finish(interval_ns, end_ns, |span| {
+            if wanted.is_none_or(|wanted| threads.id(span.thread) == Some(wanted)) {
+                add_span(views, span);
             }
         });
     }
@@ -177,6 +186,18 @@ impl Pass {
 
     fn runtime(&mut self, runtime: &RuntimeInfo<'_>) {
         self.runtime = Some(format!("{}.{}.{}", runtime.major, runtime.minor, runtime.build));
+    }
+}
+
+/// Adds some time of a thread to the views that show it.
+fn add_span(views: &mut [Option<Collected>], span: Span) {
+    let Span { thread, at_ns, length_ns, seen } = span;
+    for view in SAMPLED {
+        if (seen.is_managed || view == View::ThreadTime)
+            && let Some(Some(collected)) = views.get_mut(view.place())
+        {
+            collected.add(Sample { at_ns, weight: length_ns, thread, stack: seen.stack });
+        }
     }
 }
 
