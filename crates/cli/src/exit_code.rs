@@ -41,6 +41,12 @@ pub enum Code {
     LaunchFailed = 18,
     /// The demo's programs could not be prepared.
     DemoFailed = 19,
+    /// A trace file is not there or cannot be read.
+    NoTraceFile = 25,
+    /// A file is no trace.
+    NotATrace = 26,
+    /// A trace has no event of what was asked for.
+    NoSuchEvents = 27,
 }
 
 impl From<Code> for ExitCode {

@@ -5,6 +5,7 @@ mod ipc;
 mod launch;
 mod session;
 mod setting;
+pub mod trace_file;
 
 pub use find::unreachable;
 

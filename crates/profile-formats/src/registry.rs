@@ -95,7 +95,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         id: "folded",
         title: "folded stacks",
-        extension: "folded.txt",
+        extension: "folded",
         opens: "grep or diff FILE, or pass it to flamegraph.pl or inferno-flamegraph",
         is_time_line: false,
         has_lines: false,
@@ -105,7 +105,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         id: "flamegraph",
         title: "flame graph",
-        extension: "flamegraph.svg",
+        extension: "svg",
         opens: "open FILE in any browser",
         is_time_line: false,
         has_lines: false,
