@@ -47,6 +47,12 @@ pub enum Code {
     RecordingCut = 21,
     /// The runtime refused the session.
     SessionRefused = 22,
+    /// A trace file is not there or cannot be read.
+    NoTraceFile = 25,
+    /// A file is no trace.
+    NotATrace = 26,
+    /// A trace has no event of what was asked for.
+    NoSuchEvents = 27,
 }
 
 impl From<Code> for ExitCode {

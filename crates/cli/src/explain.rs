@@ -6,6 +6,7 @@ mod launch;
 mod recording;
 mod session;
 mod setting;
+pub mod trace_file;
 
 pub use find::unreachable;
 

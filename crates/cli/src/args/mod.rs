@@ -3,6 +3,7 @@
 mod sessions;
 mod target;
 mod trace;
+mod trace_convert;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use clap::{Args, Parser, Subcommand};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
+pub use trace::{ListProfilesArgs, TraceArgs, TraceCommand};
+pub use trace_convert::{ConvertArgs, ReportArgs, ReportCommand, StacksArgs, TopNArgs};
 
 use crate::screen::ColourChoice;
 
