@@ -1,11 +1,13 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
 mod find;
+mod heap;
 mod launch;
 mod session;
 mod setting;
 
 pub use find::unreachable;
+pub use heap::no_heap;
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
