@@ -16,6 +16,8 @@ use crate::look::Look;
 const LEAST_SHARE: u64 = 20;
 /// ...and at least so many bytes: every program has a few tables.
 const LEAST_BYTES: u64 = 5_000_000;
+/// Most objects that are looked at closely.
+const MOST_LOOKED_AT: usize = 16;
 /// An object that passes on at least this share to one other is on the way, not the place.
 const PASSED_ON: u64 = 50;
 
@@ -65,9 +67,31 @@ pub fn suspects(look: &Look, limit: usize) -> Vec<Suspect> {
     found.extend(tops.into_iter().filter(|&top| !spreads(top) && is_list(look, top, &largest, &big)));
     found.sort_by_key(|&node| (std::cmp::Reverse(retained(node)), node));
     found.dedup();
-    found.truncate(limit);
+    found.truncate(MOST_LOOKED_AT);
     let holds = contents(look, &found);
-    found.into_iter().map(|node| suspect(look, node, &holds)).collect()
+    let mut told: Vec<Suspect> = Vec::new();
+    for node in found {
+        // A part of a list that is told of already.
+        let is_part = told.iter().any(|suspect| {
+            suspect.holds.is_some_and(|(id, _)| id == look.graph.type_of(node)) && is_below(look, node, suspect.node)
+        });
+        if !is_part && told.len() < limit {
+            told.push(suspect(look, node, &holds));
+        }
+    }
+    told
+}
+
+/// Whether one object dominates another.
+fn is_below(look: &Look, node: NodeId, above: NodeId) -> bool {
+    let mut at = node;
+    while let Some(Holder::Node(next)) = look.dominators.dominator(at) {
+        if next == above {
+            return true;
+        }
+        at = next;
+    }
+    false
 }
 
 fn child_of(slot: u32, big: &[NodeId]) -> Option<NodeId> {
@@ -108,9 +132,48 @@ fn contents(look: &Look, found: &[NodeId]) -> HashMap<NodeId, HashMap<TypeId, To
     holds
 }
 
+/// How many lists may begin at one object.
+const MOST_HEADS: u64 = 8;
+
+/// How many objects of a type an object dominates.
+fn below(look: &Look, node: NodeId, id: TypeId) -> u64 {
+    /// By object: whether it hangs on the one, once that is known.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Hangs {
+        Unknown,
+        Yes,
+        No,
+    }
+    let mut known = vec![Hangs::Unknown; look.graph.node_count()];
+    known[node.index()] = Hangs::Yes;
+    let mut count = 0;
+    let mut way: Vec<NodeId> = Vec::new();
+    for member in look.graph.nodes().filter(|&member| member != node && look.graph.type_of(member) == id) {
+        let mut at = member;
+        let answer = loop {
+            if known[at.index()] != Hangs::Unknown {
+                break known[at.index()];
+            }
+            way.push(at);
+            match look.dominators.dominator(at) {
+                Some(Holder::Node(above)) => at = above,
+                _ => break Hangs::No,
+            }
+        };
+        way.drain(..).for_each(|passed| known[passed.index()] = answer);
+        count += u64::from(answer == Hangs::Yes);
+    }
+    count
+}
+
 fn suspect(look: &Look, node: NodeId, holds: &HashMap<NodeId, HashMap<TypeId, Totals>>) -> Suspect {
     let most = holds.get(&node).and_then(|types| {
         types.iter().map(|(&id, &totals)| (id, totals)).max_by_key(|(id, totals)| (totals.bytes, *id))
+    });
+    // In a list, only the first link hangs on it directly.
+    let most = most.map(|(id, totals)| match totals.objects {
+        0..=MOST_HEADS => (id, Totals { objects: below(look, node, id), ..totals }),
+        _ => (id, totals),
     });
     let path = shapes_to(&look.graph, &look.paths, [node], 1).shapes.into_iter().next();
     Suspect {

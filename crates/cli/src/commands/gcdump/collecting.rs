@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
 use event_session::Going;
-use heap_collector::{Collected, Options, Stage, Watch, estimated_pause};
+use heap_collector::{Assemblies, Collected, Options, Stage, Watch, estimated_pause};
 use model::{Unit, format_duration, parse_duration};
+use process_view::Process;
 use reports::printable;
 use reports::value::{format_bytes, format_whole};
 
@@ -26,6 +27,18 @@ const GRACE: Duration = Duration::from_secs(3);
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 /// A target that sends nothing for this long is worth a word.
 const QUIET: Duration = Duration::from_secs(5);
+
+/// An assembly above this size is not looked into.
+const LARGEST_ASSEMBLY: u64 = 256 << 20;
+
+/// The target's own files.
+struct Files(Process);
+
+impl Assemblies for Files {
+    fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.read_file(path.as_ref(), LARGEST_ASSEMBLY).ok()
+    }
+}
 
 /// A heap and the process that it is of.
 pub struct Fresh {
@@ -48,7 +61,7 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
     })?;
     announce(&process, how, screen, &interrupt)?;
     let mut progress = Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
-    let outcome = heap_collector::collect(&client, &options, &mut progress);
+    let outcome = heap_collector::collect(&client, &options, &Files(Process::new(process.pid)), &mut progress);
     progress.end();
     match outcome {
         Ok(heap) => Ok(Fresh { process, heap }),
