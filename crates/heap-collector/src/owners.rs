@@ -82,7 +82,12 @@ fn nearest_before<'s>(
     sure: impl Iterator<Item = &'s Option<(usize, usize)>>,
 ) -> Vec<Option<(usize, usize)>> {
     let mut last = None;
-    sure.map(|place| std::mem::replace(&mut last, place.or(last))).collect()
+    sure.map(|place| {
+        let before = last;
+        last = place.or(last);
+        before
+    })
+    .collect()
 }
 
 /// The fields of the name; only those of the object's own type if there are any, for a field may also be of a base type.

@@ -40,7 +40,7 @@ pub fn heap(look: &Look, origin: &Origin, top: usize) -> Report {
         question: "What is on the heap, and what holds it?",
         parameters: BTreeMap::from([("top".to_owned(), top.to_string())]),
         summary,
-        findings: found.iter().map(|suspect| finding(look, suspect)).collect(),
+        findings: found.iter().enumerate().map(|(at, suspect)| finding(look, suspect, at == 0)).collect(),
         sections: vec![types(look, top), kinds(look), named(look, top.min(10))],
         notes: notes(look),
     })
@@ -66,7 +66,7 @@ fn types(look: &Look, top: usize) -> Section {
     Section::new("types", "By type, what would go with its objects first", Body::Table(table))
 }
 
-fn finding(look: &Look, suspect: &Suspect) -> Finding {
+fn finding(look: &Look, suspect: &Suspect, is_first: bool) -> Finding {
     let name = &look.graph.type_info(suspect.type_id).name;
     let percent = share(suspect.retained, look.live_bytes());
     let title = match &suspect.holds {
@@ -86,7 +86,12 @@ fn finding(look: &Look, suspect: &Suspect) -> Finding {
         }
         finding = finding.evidence("Path", path_tree::line(look, *root, steps));
     }
-    finding.advice("One look cannot tell a leak from a cache: take a second one later and compare, drdotnet gcdump diff A B")
+    if is_first {
+        finding = finding.advice(
+            "One look cannot tell a leak from a cache: collect again later and compare: drdotnet gcdump diff A B",
+        );
+    }
+    finding
 }
 
 fn notes(look: &Look) -> Vec<String> {
