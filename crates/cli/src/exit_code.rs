@@ -53,6 +53,16 @@ pub enum Code {
     NotATrace = 26,
     /// A trace has no event of what was asked for.
     NoSuchEvents = 27,
+    /// The heap came with holes, or not at all.
+    HeapIncomplete = 31,
+    /// A `.gcdump` file cannot be read.
+    BadHeapFile = 32,
+    /// The process could not write its core dump.
+    DumpFailed = 33,
+    /// The process cannot write where its core dump should go.
+    DumpPlace = 34,
+    /// The user stopped it before there was anything to keep.
+    Cancelled = 130,
 }
 
 impl From<Code> for ExitCode {

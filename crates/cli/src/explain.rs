@@ -1,6 +1,7 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
 mod find;
+mod heap;
 mod ipc;
 mod launch;
 mod recording;
@@ -9,6 +10,7 @@ mod setting;
 pub mod trace_file;
 
 pub use find::unreachable;
+pub use heap::no_heap;
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;

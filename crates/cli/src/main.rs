@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod clock;
 mod commands;
 mod control;
 mod exit_code;

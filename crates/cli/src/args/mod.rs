@@ -1,5 +1,6 @@
 //! The command line as it is typed. Nothing here does any work.
 
+mod gcdump;
 mod sessions;
 mod target;
 mod trace;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
@@ -60,6 +62,8 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// The heap of a process: collect it, what is on it, what grew, what holds it
+    Gcdump(GcdumpArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)
