@@ -18,9 +18,11 @@
 
 mod blame;
 mod capped;
+mod collections;
 mod error;
 mod events;
 mod exceptions;
+mod gc_pauses;
 mod parameter;
 mod profiler;
 mod ratio;
