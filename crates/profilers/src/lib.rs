@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocations;
 mod blame;
 mod capped;
 mod collections;

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::allocations::Allocations;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
@@ -9,7 +10,7 @@ use crate::suggest::closest;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &GcPauses];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -13,7 +13,7 @@ use crate::blame::{is_own, method, own_frame, own_place};
 use crate::collections::{GcPause, Style, reason_words};
 use crate::events::About;
 use crate::profiler::Answer;
-use crate::ratio::{count_words, nanos, per_second, percent, rate_words};
+use crate::ratio::{count_words, nanos, per_second, percent, percent_words, rate_words};
 use crate::stack_section::stack_section;
 
 /// One long pause may be bad luck, such as a machine that was busy with something else; two are a habit.
@@ -102,8 +102,8 @@ fn summary(paused: &Paused, about: &About) -> String {
     };
     let lengths = Lengths::of(&paused.pauses);
     format!(
-        "Stopped for {:.1} % of {window} by {} pauses: p50 {}, p99 {}, longest {} ({}).",
-        Lengths::share(&paused.pauses, about),
+        "Stopped for {} of {window} by {} pauses: p50 {}, p99 {}, longest {} ({}).",
+        percent_words(Lengths::share(&paused.pauses, about)),
         count_words(paused.pauses.len() as u64),
         words(lengths.percentile(50)),
         words(lengths.percentile(99)),
