@@ -16,11 +16,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocations;
 mod blame;
 mod capped;
+mod collections;
 mod error;
 mod events;
 mod exceptions;
+mod gc_pauses;
 mod parameter;
 mod profiler;
 mod ratio;
