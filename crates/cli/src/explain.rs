@@ -94,8 +94,9 @@ impl From<ProfilerError> for Failure {
                 "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
             ),
             ProfilerError::Runtime(error) => error.into(),
-            ProfilerError::NoRuntime => Failure::new(Code::DiagnosticsOff, what)
-                .next("drdotnet info -p PID   says what is missing"),
+            ProfilerError::NoRuntime => {
+                Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
+            }
             _ => Failure::new(Code::Unexpected, what),
         }
     }

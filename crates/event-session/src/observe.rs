@@ -72,9 +72,8 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
     let mut clock = None;
     let (mut events, mut undecodable) = (0, 0);
     let mut info: Option<TraceInfo> = None;
-    let since = |info: &Option<TraceInfo>, at: Timestamp| {
-        info.as_ref().map_or(0, |info| nanos(info.since_start(at)))
-    };
+    let since =
+        |info: &Option<TraceInfo>, at: Timestamp| info.as_ref().map_or(0, |info| nanos(info.since_start(at)));
     let damage = loop {
         match reader.next() {
             Ok(None) => break None,

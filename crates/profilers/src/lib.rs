@@ -18,12 +18,15 @@
 
 mod error;
 mod events;
+mod own_code;
 mod parameter;
 mod profiler;
 mod registry;
 mod run;
+mod sampling;
 mod settings;
 mod suggest;
+mod thread_time;
 mod threads;
 
 pub use error::ProfilerError;
