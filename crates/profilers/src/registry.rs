@@ -7,10 +7,12 @@ use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
+use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
 pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &ThreadTime];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
