@@ -85,7 +85,9 @@ impl Draft {
 pub fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     let failure = Failure::new(Code::Disk, format!("writing {}: {error}", path.display()));
     let failure = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => failure.why("the disk is full; nothing was kept"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            failure.why("the disk is full; nothing was kept")
+        }
         _ => failure,
     };
     failure.next("choose another place with -o FILE")

@@ -11,8 +11,7 @@ use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses];
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &ThreadTime];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -1,21 +1,19 @@
 //! The command line as it is typed. Nothing here does any work.
 
-mod gcdump;
+pub mod gcdump;
 mod sessions;
 mod target;
-mod trace;
-mod trace_convert;
+pub mod trace;
+pub mod trace_convert;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
+pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
-pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
-pub use trace::{ListProfilesArgs, TraceArgs, TraceCommand};
-pub use trace_convert::{ConvertArgs, ReportArgs, ReportCommand, StacksArgs, TopNArgs};
+pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;
 

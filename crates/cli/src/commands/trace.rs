@@ -7,7 +7,7 @@ mod report;
 mod top_n;
 mod trace_file;
 
-use crate::args::{TraceArgs, TraceCommand};
+use crate::args::trace::{TraceArgs, TraceCommand};
 use crate::explain::Failure;
 use crate::screen::Screen;
 

@@ -8,7 +8,7 @@ use reports::value::{format_bytes, format_whole};
 use serde::Serialize;
 
 use super::collecting::{Fresh, fresh};
-use crate::args::CollectArgs;
+use crate::args::gcdump::CollectArgs;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output::{self, Draft};

@@ -11,7 +11,8 @@ use process_view::Process;
 use reports::printable;
 use reports::value::{format_bytes, format_whole};
 
-use crate::args::{Collecting, Which};
+use crate::args::Which;
+use crate::args::gcdump::Collecting;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::{Failure, unreachable};
@@ -60,8 +61,10 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
         Failure::new(Code::DiagnosticsOff, format!("process {} has no diagnostics socket", process.pid))
     })?;
     announce(&process, how, screen, &interrupt)?;
-    let mut progress = Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
-    let outcome = heap_collector::collect(&client, &options, &Files(Process::new(process.pid)), &mut progress);
+    let mut progress =
+        Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
+    let outcome =
+        heap_collector::collect(&client, &options, &Files(Process::new(process.pid)), &mut progress);
     progress.end();
     match outcome {
         Ok(heap) => Ok(Fresh { process, heap }),
@@ -81,7 +84,8 @@ fn announce(
         (Some(least), Some(most))
     });
     let name = printable(&process.name);
-    let mut text = format!("{name} (pid {}) will make a full collection and stand still meanwhile", process.pid);
+    let mut text =
+        format!("{name} (pid {}) will make a full collection and stand still meanwhile", process.pid);
     match (process.memory, least, most) {
         (Some(memory), Some(least), Some(most)) => {
             text += &format!(

@@ -5,7 +5,7 @@ mod collecting;
 mod file;
 mod show;
 
-use crate::args::{GcdumpArgs, GcdumpCommand};
+use crate::args::gcdump::{GcdumpArgs, GcdumpCommand};
 use crate::explain::Failure;
 use crate::screen::Screen;
 

@@ -27,7 +27,7 @@ use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
 use super::super::launching::{self, Program, ProgramIo};
-use crate::args::{CollectArgs, RecordingFormat};
+use crate::args::trace::{CollectArgs, RecordingFormat};
 use crate::commands::json;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
