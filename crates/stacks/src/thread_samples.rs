@@ -44,7 +44,7 @@ impl<'a> ThreadSamples<'a> {
     pub fn of(
         &self,
         thread: ThreadSlot,
-    ) -> impl DoubleEndedIterator<Item = &'a Sample> + ExactSizeIterator + '_ {
+    ) -> impl DoubleEndedIterator<Item = &'a Sample> + ExactSizeIterator + Clone + '_ {
         let number = thread.0 as usize;
         let end = self.ends.get(number).copied().unwrap_or(0);
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
