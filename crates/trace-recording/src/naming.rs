@@ -42,7 +42,9 @@ pub fn naming(path: &Path) -> Option<Naming> {
                 }
             }
             Item::Event(event) if names_methods(&event) => {
-                if let Ok(Some(RuntimeEvent::MethodLoad(code) | RuntimeEvent::MethodRundown(code))) = decode(&event) {
+                if let Ok(Some(RuntimeEvent::MethodLoad(code) | RuntimeEvent::MethodRundown(code))) =
+                    decode(&event)
+                {
                     methods.push((code.start.0, code.start.0.saturating_add(u64::from(code.code_bytes))));
                 }
             }

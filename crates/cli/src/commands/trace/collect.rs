@@ -1,6 +1,7 @@
 //! `drdotnet trace collect`
 
 mod ending;
+mod flight;
 mod keyboard;
 mod opening;
 mod place;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use diagnostics_ipc::Client;
 use discovery::DotnetProcess;
 use event_session::{Going, SessionEnd, Waiting};
+use model::ProcessId;
 use signal_hook::consts::{SIGUSR1, SIGXFSZ};
 use trace_recording::{Live, Recorded, TraceFile, Watch, naming, record};
 
@@ -26,9 +28,9 @@ use self::keyboard::{Key, Keyboard, Keys};
 use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
-use super::super::launching::{self, Program, ProgramIo};
 use crate::args::{CollectArgs, RecordingFormat};
 use crate::commands::json;
+use crate::commands::launching::{self, Program, ProgramIo};
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::{Failure, unreachable};
@@ -63,8 +65,16 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     to_stderr(&format!("{}\n", opening::table(&plan.selection)));
     let mut place = Place::new(plan.output.as_deref(), &target.process);
     let keyboard = |keys| if args.show_child_io { Keyboard::none() } else { Keyboard::open(keys) };
-    let file = place.next()?;
-    let outcome = plain(&plan, &mut target, file, &signals, keyboard(Keys::Enter), screen);
+    let outcome = match plan.keep {
+        None => {
+            let file = place.next()?;
+            plain(&plan, &mut target, file, &signals, keyboard(Keys::Enter), screen)
+        }
+        Some(keep) => {
+            let keyboard = keyboard(Keys::SaveAndStop);
+            flight::record_flight(&plan, keep, &mut target, place, &signals, keyboard, screen)
+        }
+    };
     let ended = farewell(target.program.take(), outcome.as_ref().is_ok_and(|outcome| outcome.target_exited));
     let outcome = outcome?;
     outcome.result?;
@@ -159,7 +169,7 @@ fn plain(
     resumed?;
     to_stderr(&opening::given_up(&recorded.granted, &target.process));
     let target_exited = recorded.end == SessionEnd::TargetExited;
-    let result = deliver(plan, &path, recorded, target, None);
+    let result = deliver(plan, &path, recorded, target.process.pid, None);
     Ok(Outcome { target_exited, result })
 }
 
@@ -168,7 +178,7 @@ fn deliver(
     plan: &Plan,
     path: &Path,
     mut recorded: Recorded,
-    target: &Target,
+    pid: ProcessId,
     cause: Option<&str>,
 ) -> Result<(), Failure> {
     let naming = if recorded.size > 0 { naming(path) } else { None };
@@ -181,7 +191,7 @@ fn deliver(
         if is_file { output::to_stdout(&text)? } else { to_stderr(&text) }
     }
     convert(plan.format, path);
-    match ending::failure(&mut recorded, path, target.process.pid) {
+    match ending::failure(&mut recorded, path, pid) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }
