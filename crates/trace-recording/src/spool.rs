@@ -83,15 +83,16 @@ impl Spool {
         match block.kind {
             BlockKind::Trace => self.trace = Some((kind, block.body.to_vec())),
             BlockKind::Metadata => self.metadata.append(kind, block)?,
-            _ => loop {
-                let Some(last) = self.segments.back_mut() else { break };
-                match last.append(kind, block) {
-                    Ok(()) => break,
-                    // On a full disk the past makes room for the present, as long as there is some.
-                    Err(error) if self.segments.len() < 2 => return Err(error),
-                    Err(_) => self.drop_oldest()?,
+            _ => {
+                while let Some(last) = self.segments.back_mut() {
+                    match last.append(kind, block) {
+                        Ok(()) => break,
+                        // On a full disk the past makes room for the present, as long as there is some.
+                        Err(error) if self.segments.len() < 2 => return Err(error),
+                        Err(_) => self.drop_oldest()?,
+                    }
                 }
-            },
+            }
         }
         Ok(())
     }

@@ -19,7 +19,6 @@ use std::time::Duration;
 use diagnostics_ipc::Client;
 use discovery::DotnetProcess;
 use event_session::{Going, SessionEnd, Waiting};
-use model::ProcessId;
 use signal_hook::consts::{SIGUSR1, SIGXFSZ};
 use trace_recording::{Live, Recorded, TraceFile, Watch, naming, record};
 
@@ -61,8 +60,10 @@ struct Signals {
 pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
     let (mut target, signals) = reach(args)?;
-    to_stderr(&opening::remarks(&plan.selection));
-    to_stderr(&format!("{}\n", opening::table(&plan.selection)));
+    if !plan.is_quiet {
+        to_stderr(&opening::remarks(&plan.selection));
+        to_stderr(&format!("{}\n", opening::table(&plan.selection)));
+    }
     let mut place = Place::new(plan.output.as_deref(), &target.process);
     let keyboard = |keys| if args.show_child_io { Keyboard::none() } else { Keyboard::open(keys) };
     let outcome = match plan.keep {
@@ -136,9 +137,11 @@ fn plain(
 ) -> Result<Outcome, Failure> {
     let path = file.path().to_owned();
     let replaces = if file.replaces() { " (replaces the one that was there)" } else { "" };
-    to_stderr(&opening::heading(plan, &target.process, &format!("{}{replaces}", path.display())));
+    if !plan.is_quiet {
+        to_stderr(&opening::heading(plan, &target.process, &format!("{}{replaces}", path.display())));
+    }
     let hint = if keyboard.is_there() { "Enter or Ctrl+C stops" } else { "Ctrl+C stops" };
-    let status = RefCell::new(Status::new(screen, target.process.pid, hint));
+    let status = RefCell::new(Status::new(screen, plan, target.process.pid, hint));
     let live = Live::default();
     let mut resumed: Result<(), Failure> = Ok(());
     let mut is_held = std::mem::take(&mut target.is_held);
@@ -169,7 +172,7 @@ fn plain(
     resumed?;
     to_stderr(&opening::given_up(&recorded.granted, &target.process));
     let target_exited = recorded.end == SessionEnd::TargetExited;
-    let result = deliver(plan, &path, recorded, target.process.pid, None);
+    let result = deliver(plan, &path, recorded, &target.process, None);
     Ok(Outcome { target_exited, result })
 }
 
@@ -178,20 +181,28 @@ fn deliver(
     plan: &Plan,
     path: &Path,
     mut recorded: Recorded,
-    pid: ProcessId,
+    process: &DotnetProcess,
     cause: Option<&str>,
 ) -> Result<(), Failure> {
     let naming = if recorded.size > 0 { naming(path) } else { None };
-    let ending = Ending { path, recorded: &recorded, naming, buffer_mb: plan.buffer_mb, cause };
+    let buffer_mb = plan.buffer_mb;
+    let ending = Ending {
+        path,
+        recorded: &recorded,
+        naming,
+        buffer_mb,
+        rundown: plan.request(process).rundown,
+        cause,
+    };
     let text =
         if plan.json { json(&ending.json())? } else { format!("{}\n{}", ending.text(), ending.next()) };
     if recorded.size > 0 {
-        // A recording that went to standard output must not be followed by words.
+        // A recording that went to standard output must not be followed by words, nor what a program has written.
         let is_file = path.metadata().is_ok_and(|file| file.is_file());
-        if is_file { output::to_stdout(&text)? } else { to_stderr(&text) }
+        if is_file && !plan.is_quiet { output::to_stdout(&text)? } else { to_stderr(&text) }
     }
     convert(plan.format, path);
-    match ending::failure(&mut recorded, path, pid) {
+    match ending::failure(&mut recorded, path, process.pid) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }

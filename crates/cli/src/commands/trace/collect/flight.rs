@@ -71,7 +71,7 @@ pub fn record_flight(
         signals,
         keyboard,
         place,
-        status: Status::new(screen, process.pid, how),
+        status: Status::new(screen, plan, process.pid, how),
         gauges: Gauges::new(process.pid, &plan.conditions),
         began: Instant::now(),
         cause: String::new(),
@@ -170,7 +170,7 @@ impl Pilot for Hand<'_> {
             "" => "the recording ended",
             cause => cause,
         };
-        let told = deliver(self.plan, path, recorded, self.process.pid, Some(cause));
+        let told = deliver(self.plan, path, recorded, self.process, Some(cause));
         if self.result.is_ok() {
             self.result = told;
         }
