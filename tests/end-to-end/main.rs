@@ -2,11 +2,15 @@
 
 mod bad_input;
 mod disks;
+mod flight_recorder;
 mod help;
 mod interrupting;
 mod launching;
 mod processes;
+mod recording;
 mod running;
 mod screens;
 mod sessions;
 mod support;
+mod trace_file;
+mod trace_requests;
