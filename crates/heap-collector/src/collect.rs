@@ -10,6 +10,7 @@ use runtime_events::{keyword, provider};
 
 use crate::collected::Collected;
 use crate::error::Error;
+use crate::owners::Assemblies;
 use crate::snapshot::{Progress, Snapshot};
 
 /// How a heap is collected.
@@ -52,7 +53,12 @@ pub trait Watch {
 }
 
 /// Collects the heap of a process: one full, blocking collection in it.
-pub fn collect(client: &Client, options: &Options, watch: &mut dyn Watch) -> Result<Collected, Error> {
+pub fn collect(
+    client: &Client,
+    options: &Options,
+    assemblies: &dyn Assemblies,
+    watch: &mut dyn Watch,
+) -> Result<Collected, Error> {
     let began = Instant::now();
     let progress = Arc::new(Progress::default());
     let observer = Snapshot::new(Arc::clone(&progress));
@@ -71,7 +77,7 @@ pub fn collect(client: &Client, options: &Options, watch: &mut dyn Watch) -> Res
         })
     })?;
     let end = waiter.end;
-    finish(driven, end, &progress, began)
+    finish(driven, end, &progress, assemblies, began)
 }
 
 /// The session that listens.
@@ -164,6 +170,7 @@ fn finish(
     driven: Driven<Observed<Snapshot>>,
     end: Option<EarlyEnd>,
     progress: &Progress,
+    assemblies: &dyn Assemblies,
     began: Instant,
 ) -> Result<Collected, Error> {
     let told = progress.complete.load(Ordering::Acquire);
@@ -193,7 +200,7 @@ fn finish(
         return Err(Error::Incomplete(missing));
     }
     let pause = snapshot.pause();
-    let (graph, unnamed_types) = snapshot.graph()?;
+    let (graph, unnamed_types) = snapshot.graph(assemblies)?;
     Ok(Collected {
         graph,
         pause,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Milliseconds for each megabyte of resident memory, at best: large arrays, few references.
-const FASTEST_MS_PER_MB: f64 = 0.3;
+const FASTEST_MS_PER_MB: f64 = 0.2;
 /// The same at worst: small objects that refer to each other.
-const SLOWEST_MS_PER_MB: f64 = 30.0;
+const SLOWEST_MS_PER_MB: f64 = 8.0;
 /// Stopping and starting threads, on any heap.
 const LEAST: Duration = Duration::from_millis(5);
 

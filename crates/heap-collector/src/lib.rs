@@ -14,6 +14,8 @@
 //! a runtime does not send before it has answered, and it answers after the collection. So the first session listens and
 //! the second asks, and the events leave the target while they come.
 //!
+//! Names of static fields are completed from the metadata of the loaded assemblies ([`Assemblies`]).
+//!
 //! It keeps no file and draws no conclusion; the pause is estimated beforehand by [`estimated_pause`].
 #![forbid(unsafe_code)]
 
@@ -21,6 +23,7 @@ mod collect;
 mod collected;
 mod error;
 mod estimate;
+mod owners;
 mod snapshot;
 mod type_name;
 
@@ -28,4 +31,5 @@ pub use collect::{Options, Stage, Watch, collect};
 pub use collected::{Collected, Pause};
 pub use error::{Error, Missing};
 pub use estimate::estimated_pause;
+pub use owners::Assemblies;
 pub use type_name::readable;

@@ -11,6 +11,7 @@ use runtime_events::{GcNumber, RuntimeEvent, heap, loader};
 
 use crate::collected::Pause;
 use crate::error::{Error, Missing};
+use crate::owners::{Assemblies, Told, owners};
 use crate::type_name::readable;
 
 /// What the thread that waits may know.
@@ -201,19 +202,30 @@ impl Snapshot {
         })
     }
 
+    fn owners(&self, assemblies: &dyn Assemblies) -> Vec<Option<String>> {
+        let type_name = |handle: u64| self.types.get(&handle).map_or("", |(_, name)| name.as_str());
+        let told: Vec<Told<'_>> = self
+            .statics
+            .iter()
+            .map(|root| Told { field: &root.field, object_type: type_name(root.type_handle) })
+            .collect();
+        owners(&told, self.modules.values().map(String::as_str), assemblies)
+    }
+
     /// The graph, and the number of types without a name.
-    pub(crate) fn graph(mut self) -> Result<(HeapGraph, u64), Error> {
+    pub(crate) fn graph(mut self, assemblies: &dyn Assemblies) -> Result<(HeapGraph, u64), Error> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
         for (handle, (module, name)) in &self.types {
             self.builder.name_type(*handle, &readable(name), self.modules.get(module).map(String::as_str));
         }
-        for root in &self.statics {
+        for (root, owner) in self.statics.iter().zip(self.owners(assemblies)) {
             let kind = if root.thread_local { RootKind::ThreadStaticField } else { RootKind::StaticField };
-            let name = match self.types.get(&root.type_handle) {
-                Some((_, name)) => format!("{}.{}", readable(name), root.field),
-                None => root.field.clone(),
+            let name = match (owner, self.types.get(&root.type_handle)) {
+                (Some(owner), _) => format!("{}.{}", readable(&owner), root.field),
+                (None, Some((_, name))) => format!("{}: {}", root.field, readable(name)),
+                (None, None) => root.field.clone(),
             };
             self.builder.root(kind, Some(&name), Address(root.target))?;
         }

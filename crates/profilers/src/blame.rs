@@ -41,9 +41,9 @@ pub(crate) fn place(frame: &Frame) -> String {
     frame.line.map_or_else(|| frame.name.clone(), |line| format!("{}:{line}", frame.name))
 }
 
-/// The place of the program's own code in a stack, or a dash for a stack that is not known.
-pub(crate) fn own_place(frames: &[Frame]) -> String {
-    own_frame(frames).map_or_else(|| UNNAMED.to_owned(), place)
+/// The place of the program's own code in a stack, when known.
+pub(crate) fn own_place(frames: &[Frame]) -> Option<String> {
+    own_frame(frames).map(place)
 }
 
 #[cfg(test)]

@@ -16,21 +16,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocations;
 mod blame;
 mod capped;
+mod collections;
 mod error;
 mod events;
 mod exceptions;
+mod gc_pauses;
+mod own_code;
 mod parameter;
 mod profiler;
 mod ratio;
 mod registry;
 mod run;
+mod sampling;
 mod settings;
 #[cfg(test)]
 mod specimen;
 mod stack_section;
 mod suggest;
+mod thread_time;
 mod threads;
 
 pub use error::ProfilerError;

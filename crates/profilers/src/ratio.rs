@@ -28,6 +28,15 @@ pub(crate) fn share_words(part: u64, whole: u64) -> String {
     if part == whole { "all".to_owned() } else { format!("{:.0} %", percent(part, whole).min(99.0)) }
 }
 
+/// Per cent in a sentence: `0 %`, `<0.1 %`, `12.5 %`; nothing and next to nothing are different answers.
+pub(crate) fn percent_words(percent: f64) -> String {
+    match percent {
+        percent if percent <= 0.0 => "0 %".to_owned(),
+        percent if percent < 0.05 => "<0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
 /// A rate in a sentence: `3,640`, `12`, `0.4`.
 pub(crate) fn rate_words(rate: f64) -> String {
     if rate < 9.95 {
@@ -81,6 +90,9 @@ mod tests {
         assert_eq!(bytes_words(1_234.0), "1.2 kB");
         assert_eq!(bytes_words(12.0), "12 B");
         assert_eq!(share_words(7, 7), "all");
+        assert_eq!(percent_words(0.0), "0 %");
+        assert_eq!(percent_words(0.01), "<0.1 %");
+        assert_eq!(percent_words(12.52), "12.5 %");
         assert_eq!(share_words(9_999, 10_000), "99 %");
     }
 

@@ -2,13 +2,16 @@
 
 use thiserror::Error;
 
+use crate::allocations::Allocations;
 use crate::exceptions::Exceptions;
+use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
+use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -14,6 +14,7 @@ mod error;
 mod file;
 mod keep;
 mod live;
+mod naming;
 mod profile;
 mod provider;
 mod record;
@@ -29,6 +30,7 @@ pub use error::RecordingError;
 pub use file::TraceFile;
 pub use keep::Keep;
 pub use live::{Fired, Live};
+pub use naming::{Naming, naming};
 pub use profile::{
     CLR_PROVIDER, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, ProfileRundown, SAMPLE_PROVIDER,
 };

@@ -1,18 +1,19 @@
 //! The command line as it is typed. Nothing here does any work.
 
+pub mod gcdump;
 mod sessions;
 mod target;
-mod trace;
-mod trace_convert;
+pub mod trace;
+pub mod trace_convert;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
-pub use trace::{ListProfilesArgs, TraceArgs, TraceCommand};
-pub use trace_convert::{ConvertArgs, ReportArgs, ReportCommand, StacksArgs, TopNArgs};
+pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;
 
@@ -59,6 +60,8 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// The heap of a process: collect it, what is on it, what grew, what holds it
+    Gcdump(GcdumpArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "demo")]
 mod demo;
+mod gcdump;
 mod info;
 mod launching;
 mod profilers;
@@ -25,6 +26,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
+        Command::Gcdump(args) => gcdump::gcdump(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),

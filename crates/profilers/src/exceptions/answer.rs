@@ -48,7 +48,7 @@ pub(super) fn answer(thrown: &Thrown, about: &About, settings: &Settings) -> Ans
 struct Row<'a> {
     type_name: &'a str,
     frames: &'a [Frame],
-    place: String,
+    place: Option<String>,
     throws: Throws,
 }
 
@@ -91,11 +91,11 @@ fn summary(rows: &[Row<'_>], total: &Throws, about: &About) -> String {
     let rate = rate_words(per_second(total.count, about.measured));
     let exceptions = if total.count == 1 { "exception" } else { "exceptions" };
     let share = share_words(first.throws.count, total.count);
+    let place = first.place.as_deref().unwrap_or("a method that is not known");
     format!(
-        "{} {exceptions} in {window} ({rate} a second), {share} {} in {}.",
+        "{} {exceptions} in {window} ({rate} a second), {share} {} in {place}.",
         count_words(total.count),
         first.type_name,
-        first.place
     )
 }
 
@@ -107,7 +107,7 @@ fn place_table(rows: &[Row<'_>], thrown: &Thrown, about: &About, top: usize) -> 
         Column::new("per-second", "Per second", Unit::Count),
         Column::new("caught-percent", "Caught", Unit::Percent),
     ]);
-    let cells = |type_name: &str, place: &str, throws: &Throws| {
+    let cells = |type_name: &str, place: Option<&str>, throws: &Throws| {
         [
             Cell::from(type_name),
             Cell::from(place),
@@ -117,10 +117,10 @@ fn place_table(rows: &[Row<'_>], thrown: &Thrown, about: &About, top: usize) -> 
         ]
     };
     for row in rows.iter().take(top) {
-        table.push(cells(row.type_name, &row.place, &row.throws));
+        table.push(cells(row.type_name, row.place.as_deref(), &row.throws));
     }
     if thrown.other_throws.count > 0 {
-        table.push(cells("others", "too many places to tell apart", &thrown.other_throws));
+        table.push(cells("others", Some("too many places to tell apart"), &thrown.other_throws));
     }
     table.omitted_rows = rows.len().saturating_sub(top) as u64;
     Section::new("exceptions", "Exceptions", Body::Table(table))

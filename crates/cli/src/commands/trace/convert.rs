@@ -12,7 +12,7 @@ use stacks::{Profile, Weight};
 use trace_views::{Detail, Lines, Reading, View};
 
 use super::trace_file::{self, SummaryJson};
-use crate::args::ConvertArgs;
+use crate::args::trace_convert::ConvertArgs;
 use crate::commands::json;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;

@@ -10,7 +10,7 @@ use trace_views::{Detail, EventCount, Request, Summary, Wanted};
 
 use super::top_n;
 use super::trace_file::{self, SummaryJson};
-use crate::args::{ReportArgs, ReportCommand};
+use crate::args::trace_convert::{ReportArgs, ReportCommand};
 use crate::commands::json;
 use crate::explain::Failure;
 use crate::layout::hanging;

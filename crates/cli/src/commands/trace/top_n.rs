@@ -6,7 +6,7 @@ use trace_views::{Detail, Lines, Reading, UNNAMED, View, is_marker};
 
 use super::convert::weight;
 use super::trace_file::{self, SummaryJson};
-use crate::args::{ReportArgs, TopNArgs};
+use crate::args::trace_convert::{ReportArgs, TopNArgs};
 use crate::commands::json;
 use crate::explain::Failure;
 use crate::layout::hanging;

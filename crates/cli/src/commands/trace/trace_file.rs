@@ -10,7 +10,7 @@ use reports::value::format_whole;
 use serde::Serialize;
 use trace_views::{Detail, EventName, Lines, Reading, Request, Summary, View, Wanted};
 
-use crate::args::StacksArgs;
+use crate::args::trace_convert::StacksArgs;
 use crate::exit_code::Code;
 use crate::explain::{Failure, trace_file as explain};
 
