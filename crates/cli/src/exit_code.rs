@@ -41,6 +41,12 @@ pub enum Code {
     LaunchFailed = 18,
     /// The demo's programs could not be prepared.
     DemoFailed = 19,
+    /// The list of counters cannot be read.
+    BadCounters = 28,
+    /// No value of any counter came.
+    NoCounters = 29,
+    /// The runtime gave no meters: another tool has them, or they failed.
+    MetersRefused = 30,
 }
 
 impl From<Code> for ExitCode {

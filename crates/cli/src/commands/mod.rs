@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod counters;
 #[cfg(feature = "demo")]
 mod demo;
 mod info;
@@ -23,6 +24,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Counters(args) => counters::counters(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),
