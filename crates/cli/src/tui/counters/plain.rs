@@ -36,7 +36,9 @@ pub fn block(state: &State, time: &str, now: Instant) -> String {
             }
             Row::Value { series, label, quantile } => {
                 let label = match label {
-                    Label::Name => format!("  {}", name(&series.counter, &series.reading, state.interval)),
+                    Label::Name(tags) => {
+                        format!("  {}{tags}", name(&series.counter, &series.reading, state.interval))
+                    }
                     Label::Tags(tags) => format!("    {tags}"),
                 };
                 let unit = series.counter.unit.as_deref();

@@ -38,8 +38,8 @@ pub enum Row<'a> {
 
 /// What stands for the name of a value.
 pub enum Label {
-    /// The counter's name.
-    Name,
+    /// The counter's name, with the tags of its only series.
+    Name(String),
     /// The tags of the series.
     Tags(String),
 }
@@ -115,10 +115,13 @@ fn of_process<'a>(state: &'a State, index: usize, rows: &mut Vec<Row<'a>>) {
             .count();
         let (group, after) = rest.split_at(same.max(1));
         rest = after;
-        let lone = group.len() == 1 && one.all_tags().is_empty();
         let is_histogram = matches!(one.reading, Reading::Histogram { .. });
-        if lone && !is_histogram {
-            rows.push(Row::Value { series: one, label: Label::Name, quantile: None });
+        if group.len() == 1 && !is_histogram {
+            let tags = match one.all_tags() {
+                tags if tags.is_empty() => String::new(),
+                tags => format!(" [{}]", printable_within(&tags, LONGEST_TAGS)),
+            };
+            rows.push(Row::Value { series: one, label: Label::Name(tags), quantile: None });
             continue;
         }
         rows.push(Row::Counter(one));

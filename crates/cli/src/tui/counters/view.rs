@@ -44,14 +44,15 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, now: Instant) {
     frame
         .render_widget(Paragraph::new(headline(state, now, usize::from(area.width))).style(paint.bar()), top);
     frame.render_widget(Paragraph::new(columns.heads()).style(paint.dim()), heads);
-    body_rows(frame, state, now, body, &columns, &paint);
+    let where_in = body_rows(frame, state, now, body, &columns, &paint);
     frame.render_widget(Paragraph::new(notes).style(paint.note()), bottom);
     let line = if state.editing {
         format!("filter: {}_   Enter keeps it, Esc clears it", printable_within(&state.filter, 60))
     } else {
         KEYS.to_owned()
     };
-    frame.render_widget(Paragraph::new(line).style(paint.bar()), keys);
+    let left = usize::from(area.width).saturating_sub(where_in.width());
+    frame.render_widget(Paragraph::new(fit(&line, left) + &where_in).style(paint.bar()), keys);
 }
 
 fn headline(state: &State, now: Instant, width: usize) -> String {
@@ -106,6 +107,7 @@ impl Columns {
     }
 }
 
+/// Draws the rows, and hands out which of them when not all fit.
 fn body_rows(
     frame: &mut Frame<'_>,
     state: &mut State,
@@ -113,17 +115,18 @@ fn body_rows(
     area: Rect,
     columns: &Columns,
     paint: &Paint,
-) {
+) -> String {
     let height = usize::from(area.height);
-    let (lines, scroll) = {
+    let (lines, scroll, all) = {
         let rows = rows(state, now);
         let scroll = state.scroll.min(rows.len().saturating_sub(height));
         let visible = rows.iter().skip(scroll).take(height);
         let lines: Vec<Line<'_>> = visible.map(|row| line(row, state, columns, paint)).collect();
-        (lines, scroll)
+        (lines, scroll, rows.len())
     };
     frame.render_widget(Paragraph::new(lines), area);
     (state.scroll, state.page) = (scroll, height.max(1));
+    if all <= height { String::new() } else { format!("  {}-{} of {all}", scroll + 1, scroll + height) }
 }
 
 fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<'static> {
@@ -141,8 +144,9 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
         Row::Value { series, label, quantile } => {
             let unit = series.counter.unit.as_deref();
             let (text, style) = match label {
-                Label::Name => {
-                    (format!("  {}", name(&series.counter, &series.reading, state.interval)), Style::new())
+                Label::Name(tags) => {
+                    let name = name(&series.counter, &series.reading, state.interval);
+                    (format!("  {name}{tags}"), Style::new())
                 }
                 Label::Tags(tags) => (format!("    {tags}"), paint.dim()),
             };
@@ -158,7 +162,8 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
             }
             if columns.trend > 0 && is_headline {
                 let bars = trend(series.history(), columns.trend);
-                spans.push(Span::styled(format!(" {bars}"), paint.trend()));
+                // Now is at the right, in every row.
+                spans.push(Span::styled(format!(" {bars:>width$}", width = columns.trend), paint.trend()));
             }
             Line::from(spans)
         }
