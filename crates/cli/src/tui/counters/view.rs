@@ -101,7 +101,7 @@ impl Columns {
             text += &format!(" {:>VALUE$}", "change");
         }
         if self.trend > 0 {
-            text += &format!(" {}", fit("trend", self.trend));
+            text += &format!(" {:>width$}", "trend", width = self.trend);
         }
         text
     }
