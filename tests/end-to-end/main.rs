@@ -1,6 +1,8 @@
 //! The built binary on real .NET programs, as a user would run it.
 
 mod bad_input;
+mod counters;
+mod counters_screen;
 mod disks;
 mod flight_recorder;
 mod help;

@@ -1,5 +1,6 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod counters;
 mod find;
 mod heap;
 mod ipc;

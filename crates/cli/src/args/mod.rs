@@ -1,6 +1,7 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod gcdump;
+mod counters;
 mod sessions;
 mod target;
 pub mod trace;
@@ -11,6 +12,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use gcdump::GcdumpArgs;
+pub use counters::{
+    CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
+};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
@@ -62,6 +66,8 @@ pub enum Command {
     Trace(TraceArgs),
     /// The heap of a process: collect it, what is on it, what grew, what holds it
     Gcdump(GcdumpArgs),
+    /// Show or record the counters of processes
+    Counters(CountersArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod counters;
 #[cfg(feature = "demo")]
 mod demo;
 mod gcdump;
@@ -27,6 +28,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
+        Command::Counters(args) => counters::counters(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),
