@@ -1,11 +1,13 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod dump;
 mod find;
 mod heap;
 mod launch;
 mod session;
 mod setting;
 
+pub use dump::no_dump;
 pub use find::unreachable;
 pub use heap::no_heap;
 

@@ -1,5 +1,6 @@
 //! The command line as it is typed. Nothing here does any work.
 
+mod dump;
 mod gcdump;
 mod sessions;
 mod target;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
 pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
@@ -55,6 +57,8 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
     /// The heap of a process: collect it, what is on it, what grew, what holds it
     Gcdump(GcdumpArgs),
     /// Look at earlier runs
