@@ -8,8 +8,9 @@ use process_view::{Process, process_ids};
 /// The children of a process.
 pub(crate) fn children(parent: ProcessId) -> HashSet<u32> {
     let all = process_ids().unwrap_or_default();
-    let is_child =
-        |pid: &ProcessId| Process::new(*pid).stat().is_ok_and(|stat| stat.parent == parent.0 && !is_over(&stat));
+    let is_child = |pid: &ProcessId| {
+        Process::new(*pid).stat().is_ok_and(|stat| stat.parent == parent.0 && !is_over(&stat))
+    };
     all.into_iter().filter(is_child).map(|pid| pid.0).collect()
 }
 

@@ -28,7 +28,11 @@ pub struct NotEnoughRoom {
 }
 
 /// Looks for what would make the dump fail. A disk that looks too small is no reason to refuse: the size is a guess.
-pub fn look_over(process: &DotnetProcess, place: &Place, wish: &Wish) -> Result<Option<NotEnoughRoom>, DumpError> {
+pub fn look_over(
+    process: &DotnetProcess,
+    place: &Place,
+    wish: &Wish,
+) -> Result<Option<NotEnoughRoom>, DumpError> {
     if !process.visible {
         return Ok(None);
     }
@@ -56,7 +60,9 @@ fn dumper(process: &DotnetProcess, view: &Process) -> Result<(), DumpError> {
             Ok(program) => {
                 let path = program.with_file_name("createdump");
                 // Newer ones have it inside.
-                if major(process).is_none_or(|major| major > LAST_WITHOUT_DUMPER_INSIDE) && view.is_runnable(&path).is_none() {
+                if major(process).is_none_or(|major| major > LAST_WITHOUT_DUMPER_INSIDE)
+                    && view.is_runnable(&path).is_none()
+                {
                     return Ok(());
                 }
                 program
@@ -91,7 +97,9 @@ fn tracing(view: &Process) -> Result<(), DumpError> {
 fn folder(process: &DotnetProcess, view: &Process, place: &Place) -> Result<Option<u64>, DumpError> {
     let folder = match place.open_folder(place.folder()) {
         Ok(folder) => folder,
-        Err(error) if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory => {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory =>
+        {
             return Err(DumpError::NoFolder(place.folder().to_owned()));
         }
         // We may not look there; the target may.
@@ -126,8 +134,10 @@ fn may_write(user: u32, groups: &[u32], stat: &rustix::fs::Stat) -> bool {
 
 /// The groups of a process, its own first.
 fn groups(pid: u32) -> Vec<u32> {
-    let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).unwrap_or_default();
-    let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().to_owned();
+    let status =
+        fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).unwrap_or_default();
+    let line =
+        |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().to_owned();
     let effective = line("Gid:").split_ascii_whitespace().nth(1).map(str::to_owned);
     let more = line("Groups:");
     effective

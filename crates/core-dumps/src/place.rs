@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use process_view::Process;
@@ -31,16 +32,21 @@ impl Place {
             None => Path::new("/tmp").join(default_name),
             Some(path) => here().unwrap_or_default().join(path),
         };
+        let means_a_folder = typed.is_some_and(|path| path.as_os_str().as_bytes().ends_with(b"/"));
         let mut place = Place { path: tidy(&path), is_ours, process: *process };
         if typed.is_some() && place.open_folder(&place.path.clone()).is_ok() {
             place.path.push(default_name);
+        } else if means_a_folder {
+            return Err(DumpError::NoFolder(place.path));
         }
         let bad = |problem| Err(DumpError::BadPath(place.path.clone(), problem));
         match place.path.to_str() {
             None => bad("it is not UTF-8"),
             // The runtime would put something else there.
             Some(text) if text.contains('%') => bad("runtimes replace what follows a '%'"),
-            Some(_) if !place.path.is_absolute() => bad("it is not absolute, and the folder it counts from is not known"),
+            Some(_) if !place.path.is_absolute() => {
+                bad("it is not absolute, and the folder it counts from is not known")
+            }
             Some(_) => Ok(place),
         }
     }

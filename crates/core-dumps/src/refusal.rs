@@ -26,7 +26,9 @@ impl Refusal {
     /// Sorts what was said.
     #[must_use]
     pub fn new(code: HResult, detail: Option<&str>) -> Refusal {
-        let Some(words) = detail.map(said).filter(|words| !words.is_empty()) else { return Refusal::Wordless(code) };
+        let Some(words) = detail.map(said).filter(|words| !words.is_empty()) else {
+            return Refusal::Wordless(code);
+        };
         let has = |part: &str| words.contains(part);
         // In createdump's words (main.cpp, dumpwriterelf.cpp, crashinfounix.cpp).
         if has("No space left") || has("(28)") || has("File too large") || has("Disk quota") {
@@ -35,7 +37,8 @@ impl Refusal {
             Refusal::OnlyFull(words)
         } else if has("Could not create output file") || has("Read-only file system") {
             Refusal::NotWritable(words)
-        } else if has("ptrace") || has("does not have permissions") || has("/mem") || has("Permission denied") {
+        } else if has("ptrace") || has("does not have permissions") || has("/mem") || has("Permission denied")
+        {
             Refusal::NoTracing(words)
         } else if has("execve") || has("createdump") && has("No such file") {
             Refusal::NoDumper(words)
@@ -62,7 +65,8 @@ impl Refusal {
 /// The lines without the program's name, and without how long it took to fail.
 fn said(detail: &str) -> String {
     let lines = detail.lines().map(|line| line.trim().trim_start_matches("[createdump]").trim());
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("Failure took")).collect();
+    let lines: Vec<&str> =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("Failure took")).collect();
     lines.join("; ")
 }
 
@@ -85,7 +89,10 @@ mod tests {
             refusal("[createdump] Only full dumps are supported by single file apps.\n"),
             Refusal::OnlyFull(_)
         ));
-        assert!(matches!(refusal("ptrace(ATTACH, 42) FAILED Operation not permitted (1)"), Refusal::NoTracing(_)));
+        assert!(matches!(
+            refusal("ptrace(ATTACH, 42) FAILED Operation not permitted (1)"),
+            Refusal::NoTracing(_)
+        ));
         assert_eq!(Refusal::new(HResult::E_FAIL, None), Refusal::Wordless(HResult::E_FAIL));
         assert_eq!(refusal(" \n"), Refusal::Wordless(HResult::E_FAIL));
     }

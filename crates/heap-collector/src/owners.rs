@@ -63,7 +63,8 @@ pub(crate) fn owners<'p>(
     for (candidates, (before, after)) in candidates.iter().zip(before.into_iter().zip(after)) {
         let mut between = candidates.iter().filter(|candidate| {
             let place = (candidate.module, candidate.field.position);
-            let fits_before = before.is_some_and(|(module, position)| module == place.0 && position < place.1);
+            let fits_before =
+                before.is_some_and(|(module, position)| module == place.0 && position < place.1);
             let fits_after = after.is_some_and(|(module, position)| module == place.0 && position > place.1);
             let one_module = before.map(|place| place.0) == after.map(|place| place.0);
             if one_module { fits_before && fits_after } else { fits_before || fits_after }
@@ -78,9 +79,7 @@ pub(crate) fn owners<'p>(
 }
 
 /// For each: the nearest sure place before it.
-fn nearest_before<'s>(
-    sure: impl Iterator<Item = &'s Option<(usize, usize)>>,
-) -> Vec<Option<(usize, usize)>> {
+fn nearest_before<'s>(sure: impl Iterator<Item = &'s Option<(usize, usize)>>) -> Vec<Option<(usize, usize)>> {
     let mut last = None;
     sure.map(|place| {
         let before = last;
@@ -94,10 +93,8 @@ fn nearest_before<'s>(
 fn fitting<'c>(told: &Told<'_>, by_name: &'c HashMap<String, Vec<Candidate>>) -> Vec<&'c Candidate> {
     let Some(all) = by_name.get(told.field) else { return Vec::new() };
     let object_type = without_arguments(told.object_type);
-    let same: Vec<&Candidate> = all
-        .iter()
-        .filter(|candidate| candidate.field.type_name.as_deref() == Some(&*object_type))
-        .collect();
+    let same: Vec<&Candidate> =
+        all.iter().filter(|candidate| candidate.field.type_name.as_deref() == Some(&*object_type)).collect();
     if same.is_empty() { all.iter().collect() } else { same }
 }
 

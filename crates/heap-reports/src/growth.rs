@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use heap_graph::{Totals, TypeGrowth, growth as by_type, shapes_to};
-use model::{Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Table, Unit};
+use model::{
+    Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Table, Unit,
+};
 use reports::value::format_bytes;
 
 use crate::heap::count;
@@ -67,7 +69,8 @@ fn types(changes: &[TypeGrowth], top: usize) -> Section {
         Column::new("objects", "Objects now", Unit::Count),
         Column::new("type", "Type", Unit::Text),
     ]);
-    let grown: Vec<&TypeGrowth> = changes.iter().filter(|change| change.retained() > 0 || change.objects() > 0).collect();
+    let grown: Vec<&TypeGrowth> =
+        changes.iter().filter(|change| change.retained() > 0 || change.objects() > 0).collect();
     table.omitted_rows = grown.len().saturating_sub(top) as u64;
     for change in grown.into_iter().take(top) {
         table.push([
@@ -142,7 +145,10 @@ fn findings(changes: &[TypeGrowth], before: &Look, after: &Look) -> Vec<Finding>
                 Some(field) => Culprit::new(CulpritKind::Field, field),
                 None => Culprit::new(CulpritKind::Type, &*change.name),
             })
-            .evidence("Objects", format!("{} before, {} now", count(change.before.objects), count(change.after.objects)))
+            .evidence(
+                "Objects",
+                format!("{} before, {} now", count(change.before.objects), count(change.after.objects)),
+            )
             .evidence(
                 "Path",
                 format!(
@@ -153,7 +159,8 @@ fn findings(changes: &[TypeGrowth], before: &Look, after: &Look) -> Vec<Finding>
                 ),
             );
         if told.is_empty() {
-            finding = finding.advice("Look at who adds to what the path names, and whether anybody takes out again.");
+            finding = finding
+                .advice("Look at who adds to what the path names, and whether anybody takes out again.");
         }
         told.push(finding);
     }

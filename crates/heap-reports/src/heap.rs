@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use heap_graph::{TypeId, shapes_to};
-use model::{Body, Column, Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Table, Unit};
+use model::{
+    Body, Column, Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Table, Unit,
+};
 use reports::value::{format_bytes, format_whole};
 
 use crate::look::Look;
@@ -70,11 +72,9 @@ fn finding(look: &Look, suspect: &Suspect, is_first: bool) -> Finding {
     let name = &look.graph.type_info(suspect.type_id).name;
     let percent = share(suspect.retained, look.live_bytes());
     let title = match &suspect.holds {
-        Some((id, totals)) => format!(
-            "{} {} hang on one {name}",
-            count(totals.objects),
-            look.graph.type_info(*id).name
-        ),
+        Some((id, totals)) => {
+            format!("{} {} hang on one {name}", count(totals.objects), look.graph.type_info(*id).name)
+        }
         None => format!("One {name} is {percent:.0} % of the heap"),
     };
     let mut finding = Finding::new("heap-suspect", Severity::Info, Confidence::Medium, title)

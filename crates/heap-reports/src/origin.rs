@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cost, Finding, ProfilerInfo, REPORT_SCHEMA, Report, Section, Target, Timestamp, Window, WindowEnd};
+use model::{
+    Cost, Finding, ProfilerInfo, REPORT_SCHEMA, Report, Section, Target, Timestamp, Window, WindowEnd,
+};
 
 /// Where a heap comes from: a process, or a file about one.
 #[derive(Clone, Debug)]

@@ -46,8 +46,12 @@ pub(crate) fn kinds(look: &Look) -> Section {
     let mut rest = total;
     let mut rows: Vec<(u64, usize, &'static str)> = Vec::new();
     for kind in RootKind::ALL {
-        let held: usize =
-            look.graph.roots().filter(|(_, root)| root.kind == kind).map(|(_, root)| root.targets().len()).sum();
+        let held: usize = look
+            .graph
+            .roots()
+            .filter(|(_, root)| root.kind == kind)
+            .map(|(_, root)| root.targets().len())
+            .sum();
         if held > 0 {
             let retained = look.dominators.retained_by_kind(kind);
             rest = rest.saturating_sub(retained);

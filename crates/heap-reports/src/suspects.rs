@@ -73,7 +73,8 @@ pub fn suspects(look: &Look, limit: usize) -> Vec<Suspect> {
     for node in found {
         // A part of a list that is told of already.
         let is_part = told.iter().any(|suspect| {
-            suspect.holds.is_some_and(|(id, _)| id == look.graph.type_of(node)) && is_below(look, node, suspect.node)
+            suspect.holds.is_some_and(|(id, _)| id == look.graph.type_of(node))
+                && is_below(look, node, suspect.node)
         });
         if !is_part && told.len() < limit {
             told.push(suspect(look, node, &holds));

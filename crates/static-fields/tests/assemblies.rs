@@ -6,7 +6,8 @@ use testbed::{Runtime, shared};
 
 fn patients() -> Vec<u8> {
     let line = shared().target("leak-static-collection", Runtime::Net9).command().expect("a patient");
-    let path = line.args.iter().find(|word| word.to_string_lossy().ends_with("Patients.dll")).expect("its assembly");
+    let path =
+        line.args.iter().find(|word| word.to_string_lossy().ends_with("Patients.dll")).expect("its assembly");
     std::fs::read(path).expect("it can be read")
 }
 

@@ -53,9 +53,10 @@ fn collect(args: &DumpCollectArgs, screen: &Screen) -> Result<(), Failure> {
             place.folder().display()
         ));
     }
-    let interrupt =
-        Interrupt::listen(Second::EndsAtOnce).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
-    let mut progress = Progress { screen, interrupt: &interrupt, last: Instant::now(), live: false, told: false };
+    let interrupt = Interrupt::listen(Second::EndsAtOnce)
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    let mut progress =
+        Progress { screen, interrupt: &interrupt, last: Instant::now(), live: false, told: false };
     let outcome = core_dumps::write(&process, &client, &place, &wish, |waiting| progress.show(waiting));
     progress.end();
     let written = outcome.map_err(|failed| no_dump(failed, &process))?;

@@ -18,7 +18,7 @@ pub fn no_dump(failed: Failed, process: &DotnetProcess) -> Failure {
         }
         error @ (DumpError::NoFolder(_) | DumpError::ReadOnly(_)) => Failure::new(Code::DumpPlace, what)
             .why(format!("{error}{}", whose_files(process)))
-            .next("choose a folder of its own with -o FILE, such as -o /tmp/core"),
+            .next("-o FILE in a folder that the process sees and may write to, such as -o /tmp/core"),
         error @ DumpError::NotAllowed { .. } => Failure::new(Code::DumpPlace, what)
             .why(format!("{error}; the process itself writes the file, whoever asks for it"))
             .next("choose a folder that its user may write to, such as -o /tmp/core"),

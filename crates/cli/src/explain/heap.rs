@@ -30,18 +30,21 @@ pub fn no_heap(error: Error, process: &DotnetProcess, buffer_mb: u32) -> Failure
                 ))
                 .next("try again when the machine has a processor to spare for this tool")
         }
-        Error::NoHeap => Failure::new(Code::HeapIncomplete, format!("process {who} told nothing of its heap"))
-            .why("it made the collection that was asked for, if any, without telling its objects")
-            .next("another tool may be recording in it: stop that one and try again"),
-        Error::Ipc(diagnostics_ipc::IpcError::NoAnswer { waited, .. }) => {
-            Failure::new(Code::NoAnswer, format!("process {who} did not answer within {}", format_duration(waited)))
-                .why("it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)")
-                .next("wait for the other tool and try again")
+        Error::NoHeap => {
+            Failure::new(Code::HeapIncomplete, format!("process {who} told nothing of its heap"))
+                .why("it made the collection that was asked for, if any, without telling its objects")
+                .next("another tool may be recording in it: stop that one and try again")
         }
-        Error::Ipc(error @ (diagnostics_ipc::IpcError::Closed { .. } | diagnostics_ipc::IpcError::Connect { .. })) => {
-            Failure::new(Code::TargetEnded, format!("process {who} went away: {error}"))
-                .next("drdotnet ps   lists the processes that are there now")
-        }
+        Error::Ipc(diagnostics_ipc::IpcError::NoAnswer { waited, .. }) => Failure::new(
+            Code::NoAnswer,
+            format!("process {who} did not answer within {}", format_duration(waited)),
+        )
+        .why("it hangs, or another tool keeps its diagnostics server busy (it serves one at a time)")
+        .next("wait for the other tool and try again"),
+        Error::Ipc(
+            error @ (diagnostics_ipc::IpcError::Closed { .. } | diagnostics_ipc::IpcError::Connect { .. }),
+        ) => Failure::new(Code::TargetEnded, format!("process {who} went away: {error}"))
+            .next("drdotnet ps   lists the processes that are there now"),
         other => Failure::new(Code::Unexpected, format!("the heap of process {who}: {other}")),
     }
 }

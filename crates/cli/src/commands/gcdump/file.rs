@@ -85,7 +85,11 @@ fn origin(path: &Path, info: &DumpInfo) -> Origin {
         taken_at: crate::clock::from_dotnet_ticks(info.collected_ticks)
             .or_else(|| path.metadata().ok()?.modified().ok()?.try_into().ok())
             .unwrap_or_else(model::Timestamp::now),
-        cost: Cost { method: "read from a file; nothing sent to the process".to_owned(), host: host(), ..Cost::default() },
+        cost: Cost {
+            method: "read from a file; nothing sent to the process".to_owned(),
+            host: host(),
+            ..Cost::default()
+        },
         notes,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     }

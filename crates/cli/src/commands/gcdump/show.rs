@@ -66,7 +66,11 @@ fn collected(fresh: Fresh) -> (Look, Origin) {
         taken_at: Timestamp::now(),
         cost: Cost {
             method: "heap events of one forced full collection".to_owned(),
-            pauses: pause_ns.map_or(Pauses::default(), |ns| Pauses { count: 1, total_ns: ns, longest_ns: ns }),
+            pauses: pause_ns.map_or(Pauses::default(), |ns| Pauses {
+                count: 1,
+                total_ns: ns,
+                longest_ns: ns,
+            }),
             bytes: heap.bytes,
             events: heap.events,
             ..Cost::default()
@@ -89,9 +93,11 @@ fn unclear(typed: &str, no_type: NoType) -> Failure {
             near.into_iter().fold(failure.next("did you mean one of these?"), Failure::choice)
         }
         NoType::Several(names, count) => {
-            let failure = Failure::new(Code::BadParameter, format!("'{typed}' is a part of {count} types' names"));
+            let failure =
+                Failure::new(Code::BadParameter, format!("'{typed}' is a part of {count} types' names"));
             let more = count.saturating_sub(names.len());
-            let failure = names.into_iter().fold(failure.next("choose one by its full name:"), Failure::choice);
+            let failure =
+                names.into_iter().fold(failure.next("choose one by its full name:"), Failure::choice);
             if more > 0 { failure.choice(format!("and {more} more")) } else { failure }
         }
     }
