@@ -1,6 +1,7 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
 mod counters;
+mod dump;
 mod find;
 mod heap;
 mod ipc;
@@ -10,6 +11,7 @@ mod session;
 mod setting;
 pub mod trace_file;
 
+pub use dump::no_dump;
 pub use find::unreachable;
 pub use heap::no_heap;
 

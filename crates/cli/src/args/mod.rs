@@ -2,6 +2,8 @@
 
 pub mod gcdump;
 mod counters;
+mod dump;
+mod gcdump;
 mod sessions;
 mod target;
 pub mod trace;
@@ -15,6 +17,8 @@ pub use gcdump::GcdumpArgs;
 pub use counters::{
     CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
 };
+pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
+pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
@@ -64,6 +68,8 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
     /// The heap of a process: collect it, what is on it, what grew, what holds it
     Gcdump(GcdumpArgs),
     /// Show or record the counters of processes
