@@ -20,6 +20,7 @@ mod allocations;
 mod blame;
 mod capped;
 mod collections;
+mod contention;
 mod error;
 mod events;
 mod exceptions;
@@ -30,6 +31,7 @@ mod ratio;
 mod registry;
 mod run;
 mod settings;
+mod shortage;
 #[cfg(test)]
 mod specimen;
 mod stack_section;
