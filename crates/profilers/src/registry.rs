@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::allocations::Allocations;
+use crate::contention::Contention;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
@@ -12,6 +13,7 @@ use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
 pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &Contention];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
