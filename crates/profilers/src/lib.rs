@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cpu_unprivileged;
 mod error;
 mod events;
 mod own_code;
@@ -26,6 +27,7 @@ mod run;
 mod sampling;
 mod settings;
 mod suggest;
+mod thread_pool;
 mod thread_time;
 mod threads;
 

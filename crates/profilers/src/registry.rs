@@ -2,13 +2,15 @@
 
 use thiserror::Error;
 
+use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
+use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &ThreadTime];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -59,6 +59,21 @@ impl Doing {
     }
 }
 
+/// What a sample says of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Mode {
+    /// It ran managed code.
+    Managed,
+    /// It had called out of managed code.
+    Outside,
+}
+
+impl From<SampleKind> for Mode {
+    fn from(kind: SampleKind) -> Self {
+        if kind == SampleKind::Managed { Mode::Managed } else { Mode::Outside }
+    }
+}
+
 /// Whether samples say if managed code ran. Those of .NET 9 nearly always say that it did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
@@ -76,9 +91,9 @@ pub(crate) struct KindCount {
 }
 
 impl KindCount {
-    pub(crate) fn add(&mut self, kind: SampleKind) {
+    pub(crate) fn add(&mut self, mode: Mode) {
         self.samples += 1;
-        self.managed += u64::from(kind == SampleKind::Managed);
+        self.managed += u64::from(mode == Mode::Managed);
     }
 
     /// Whether they tell, in samples of this runtime.
@@ -108,13 +123,13 @@ impl<'a> Doings<'a> {
     }
 
     /// What a thread with this stack was doing. One that spins while it waits, waits.
-    pub(crate) fn of(&mut self, stack: Option<StackKey>, kind: SampleKind) -> Doing {
+    pub(crate) fn of(&mut self, stack: Option<StackKey>, mode: Mode) -> Doing {
         let Some(stack) = stack else { return Doing::Parked };
         let calls = self.calls;
         let known = *self.outside.entry(stack).or_insert_with(|| outside(calls, stack));
         let may_run = match self.kinds {
-            Kinds::Tell => kind == SampleKind::Managed,
-            Kinds::Silent => kind == SampleKind::Managed || !known.calls_out,
+            Kinds::Tell => mode == Mode::Managed,
+            Kinds::Silent => mode == Mode::Managed || !known.calls_out,
         };
         if may_run && !known.waits { Doing::Runs } else { known.doing }
     }
@@ -215,7 +230,7 @@ mod tests {
             &["System.Text.Json!System.Text.Json.JsonSerializer.Write", &dispatch],
         ]);
         let mut doings = Doings::new(&calls, Kinds::Tell);
-        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), SampleKind::External)).collect();
+        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), Mode::Outside)).collect();
         assert_eq!(
             seen,
             [
@@ -229,13 +244,13 @@ mod tests {
                 Doing::Outside,
             ]
         );
-        assert_eq!(doings.of(Some(keys[0]), SampleKind::Managed), Doing::WaitsForTask, "it spins");
-        assert_eq!(doings.of(Some(keys[4]), SampleKind::Managed), Doing::Runs);
-        assert_eq!(doings.of(None, SampleKind::External), Doing::Parked);
+        assert_eq!(doings.of(Some(keys[0]), Mode::Managed), Doing::WaitsForTask, "it spins");
+        assert_eq!(doings.of(Some(keys[4]), Mode::Managed), Doing::Runs);
+        assert_eq!(doings.of(None, Mode::Outside), Doing::Parked);
         assert!(doings.in_pool(keys[0]) && !doings.in_pool(keys[1]));
 
         let mut doings = Doings::new(&calls, Kinds::Silent);
-        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), SampleKind::External)).collect();
+        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), Mode::Outside)).collect();
         assert_eq!(
             seen[..4],
             [Doing::WaitsForTask, Doing::WaitsForSignal, Doing::WaitsForLock, Doing::Sleeps]

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use model::{Body, Cell, Column, Finding, Section, Table, Unit, format_duration};
-use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
 use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, percent, sync_over_async};
+use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, percent, sync_over_async};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -41,9 +40,9 @@ fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
     let mut times: Vec<(Option<StackKey>, Doing, u64)> = Vec::new();
     let mut still_longest = 0;
     let mut parked = 0;
-    for ((stack, kind), ns) in &thread.spent {
-        let doing = doings.of(*stack, *kind);
-        if *kind != SampleKind::Managed {
+    for ((stack, mode), ns) in &thread.spent {
+        let doing = doings.of(*stack, *mode);
+        if *mode != Mode::Managed {
             still_longest = still_longest.max(*ns);
         }
         if doing == Doing::Parked {

@@ -7,13 +7,12 @@ use diagnostics_ipc::TraceRequest;
 use event_session::{Going, Seen};
 use model::{Cost, WindowEnd};
 use runtime_events::RuntimeEvent;
-use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
 use crate::ProfilerError;
 use crate::events::{Stacks, Watched, Watcher, watch_until};
 use crate::profiler::Run;
-use crate::sampling::{BUFFER_MB, Calls, KindCount, Kinds, PauseMeter, Roster, sampler, suspensions};
+use crate::sampling::{BUFFER_MB, Calls, KindCount, Kinds, Mode, PauseMeter, Roster, sampler, suspensions};
 
 /// A sample stands for no longer than this: a thread that was not looked at for longer did something unknown.
 const LONGEST_SAMPLE_NS: u64 = 100_000_000;
@@ -23,7 +22,7 @@ const USUAL_INTERVAL: Duration = Duration::from_millis(1);
 const ROSTER_PERIOD: Duration = Duration::from_secs(1);
 
 /// A stack, and whether managed code ran or was called out of.
-pub(super) type Place = (Option<StackKey>, SampleKind);
+pub(super) type Place = (Option<StackKey>, Mode);
 
 /// One thread.
 #[derive(Default)]
@@ -72,11 +71,11 @@ impl Watcher for Times {
             return;
         };
         let id = seen.event.thread().0;
-        let place = (stacks.key(seen.event.stack), sample.kind);
+        let place = (stacks.key(seen.event.stack), Mode::from(sample.kind));
         let thread = self.threads.entry(id).or_default();
         thread.seen.id = id;
         thread.seen.samples += 1;
-        self.kinds.add(sample.kind);
+        self.kinds.add(place.1);
         if let Some((at, before)) = thread.last.replace((seen.at_ns, place)) {
             let gap = seen.at_ns.saturating_sub(at);
             let counted = gap.min(LONGEST_SAMPLE_NS);
