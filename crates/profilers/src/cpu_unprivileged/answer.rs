@@ -4,9 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use model::{
-    Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration,
-};
+use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
 use stacks::StackKey;
 
 use super::collect::Collected;

@@ -108,6 +108,11 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     let calls = Calls::new(frames, nodes);
     let Weighing { threads: weighers, kinds, pauses, .. } = watched.watcher;
     let mut doings = Doings::new(&calls, kinds.judge(run.process.runtime_version.as_deref()));
+    for pattern in weighers.values().flat_map(|thread| thread.patterns.keys()) {
+        for ((stack, mode), count) in &pattern.places {
+            doings.count(*stack, *mode, u64::from(*count));
+        }
+    }
     let mut samples = 0;
     let Read { threads: mut used, rounds, left_out } = read;
     let mut threads = BTreeMap::new();

@@ -59,6 +59,10 @@ impl Doing {
     }
 }
 
+/// A stack of which this part was seen in managed code, in per cent, is one of managed code: it ends at an address, and
+/// the same address is not in a call to the outside.
+const MANAGED_CODE: f64 = 10.0;
+
 /// What a sample says of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
@@ -114,12 +118,28 @@ pub(crate) struct Doings<'a> {
     calls: &'a Calls,
     kinds: Kinds,
     outside: HashMap<StackKey, Told>,
+    /// How much of each stack was seen in managed code, and how much in all.
+    managed: HashMap<StackKey, (u64, u64)>,
     pool: HashMap<StackKey, bool>,
 }
 
 impl<'a> Doings<'a> {
     pub(crate) fn new(calls: &'a Calls, kinds: Kinds) -> Self {
-        Doings { calls, kinds, outside: HashMap::new(), pool: HashMap::new() }
+        Doings { calls, kinds, outside: HashMap::new(), managed: HashMap::new(), pool: HashMap::new() }
+    }
+
+    /// Counts a stack, before any is judged: on a machine that is short of processors, a thread that the sampler stopped
+    /// may not run before its next look, and then counts as outside of managed code.
+    pub(crate) fn count(&mut self, stack: Option<StackKey>, mode: Mode, weight: u64) {
+        if let Some(stack) = stack {
+            let (managed, all) = self.managed.entry(stack).or_default();
+            *all += weight;
+            *managed += if mode == Mode::Managed { weight } else { 0 };
+        }
+    }
+
+    fn is_managed_code(&self, stack: StackKey) -> bool {
+        self.managed.get(&stack).is_some_and(|(managed, all)| percent(*managed, *all) >= MANAGED_CODE)
     }
 
     /// What a thread with this stack was doing. One that spins while it waits, waits.
@@ -128,7 +148,7 @@ impl<'a> Doings<'a> {
         let calls = self.calls;
         let known = *self.outside.entry(stack).or_insert_with(|| outside(calls, stack));
         let may_run = match self.kinds {
-            Kinds::Tell => mode == Mode::Managed,
+            Kinds::Tell => mode == Mode::Managed || self.is_managed_code(stack),
             Kinds::Silent => mode == Mode::Managed || !known.calls_out,
         };
         if may_run && !known.waits { Doing::Runs } else { known.doing }
@@ -248,6 +268,11 @@ mod tests {
         assert_eq!(doings.of(Some(keys[4]), Mode::Managed), Doing::Runs);
         assert_eq!(doings.of(None, Mode::Outside), Doing::Parked);
         assert!(doings.in_pool(keys[0]) && !doings.in_pool(keys[1]));
+
+        doings.count(Some(keys[5]), Mode::Outside, 60);
+        assert_eq!(doings.of(Some(keys[5]), Mode::Outside), Doing::Outside);
+        doings.count(Some(keys[5]), Mode::Managed, 40);
+        assert_eq!(doings.of(Some(keys[5]), Mode::Outside), Doing::Runs);
 
         let mut doings = Doings::new(&calls, Kinds::Silent);
         let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), Mode::Outside)).collect();

@@ -137,6 +137,9 @@ impl Pool {
 pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let calls = &collected.calls;
     let mut doings = Doings::new(calls, collected.kinds);
+    for ((_, stack, mode), samples) in &collected.samples {
+        doings.count(*stack, *mode, *samples);
+    }
     let work = work(collected, &mut doings);
     let pool = Pool::of(&collected.told);
     let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
@@ -199,7 +202,7 @@ fn starvation(collected: &Collected, pool: &Pool, work: &Work<'_>) -> Option<Fin
     let mut finding = Finding::new("thread-pool-starvation", severity, confidence, title)
         .evidence("Work items waiting", from_to(pool.queue))
         .evidence("Threads", from_to(pool.threads))
-        .evidence("Threads added because work waited", told.starved.to_string())
+        .evidence("Threads added because work waited", added(collected))
         .evidence("Work items done", format!("{:.0} a second", pool.done_mean));
     if seen {
         finding = finding.evidence("Working threads that are blocked", format!("{blocked:.0} %"));
@@ -210,13 +213,18 @@ fn starvation(collected: &Collected, pool: &Pool, work: &Work<'_>) -> Option<Fin
             finding = finding.advice("Await the task there instead of blocking until it ends.");
         }
     }
-    Some(
-        finding
-            .advice("Make what blocks pool threads asynchronous, or give it threads of its own.")
-            .advice(
-                "Until then ThreadPool.SetMinThreads above the number of blocked threads eases it; the cause stays.",
-            ),
-    )
+    Some(finding.advice("Make what blocks pool threads asynchronous, or give it threads of its own.").advice(
+        "Until then ThreadPool.SetMinThreads above the number of blocked threads eases it; the cause stays.",
+    ))
+}
+
+/// How many threads the pool added, and how fast.
+fn added(collected: &Collected) -> String {
+    let starved = collected.told.starved;
+    let seconds = collected.measured.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
+    let rate = if seconds > 0.0 { starved as f64 / seconds } else { 0.0 };
+    format!("{starved}, {rate:.1} a second")
 }
 
 fn blocked_on_tasks(collected: &Collected, doings: &mut Doings<'_>) -> Option<Finding> {
@@ -238,9 +246,11 @@ fn pool_table(pool: &Pool, collected: &Collected) -> Section {
         Column::new("low", "Lowest", Unit::Count),
         Column::new("high", "Highest", Unit::Count),
     ]);
-    for (name, course) in
-        [("Threads", pool.threads), ("Work items waiting", pool.queue), ("Work items done a second", pool.done)]
-    {
+    for (name, course) in [
+        ("Threads", pool.threads),
+        ("Work items waiting", pool.queue),
+        ("Work items done a second", pool.done),
+    ] {
         let cell = |of: fn(&Course) -> f64| Cell::from(course.as_ref().map(|course| of(course).round()));
         table.push([
             Cell::from(name),
@@ -303,9 +313,9 @@ fn summary(collected: &Collected, pool: &Pool, work: &Work<'_>, starving: bool) 
     if starving {
         let by = work.by_method.first().map_or(String::new(), |first| {
             let name = collected.calls.method_name(first.method);
-            format!(" {:.0} of {at_work:.0} working threads are blocked, most in {name}.", blocked)
+            format!(": {blocked:.0} of {at_work:.0} working threads are blocked, most in {name}")
         });
-        return format!("Work waits for threads: {numbers} over {window}.{by}");
+        return format!("Work waits for threads{by}. {numbers}, over {window}.");
     }
     if pool.threads.is_none() && work.samples == 0 {
         return format!("The thread pool did nothing in {window}.");
@@ -314,14 +324,19 @@ fn summary(collected: &Collected, pool: &Pool, work: &Work<'_>, starving: bool) 
     if collected.rounds == 0 {
         return format!("{state}: {numbers} over {window}.");
     }
-    format!("{state}: {numbers} over {window}; {at_work:.1} threads at work on average, {blocked:.1} of them blocked.")
+    format!(
+        "{state}: {numbers} over {window}; {at_work:.1} threads at work on average, {blocked:.1} of them blocked."
+    )
 }
 
 fn notes(collected: &Collected) -> Vec<String> {
     let mut notes = collected.notes.clone();
     let told = &collected.told;
     if told.queue.is_empty() {
-        notes.push("No counter came within the window, so the length of the queue is unknown; look for 3 s or more.".to_owned());
+        notes.push(
+            "No counter came within the window, so the length of the queue is unknown; look for 3 s or more."
+                .to_owned(),
+        );
     }
     if !told.reasons.is_empty() {
         let reasons: Vec<String> =

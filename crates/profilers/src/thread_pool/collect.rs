@@ -97,12 +97,14 @@ impl Watcher for Told {
             RuntimeEvent::Adjustment(adjustment) => {
                 *self.reasons.entry(words(adjustment.reason)).or_default() += 1;
                 // From .NET 6 on the pool is told when its threads block on tasks, and need not starve first.
-                let starved =
-                    [AdjustmentReason::Starvation, AdjustmentReason::CooperativeBlocking].contains(&adjustment.reason);
+                let starved = [AdjustmentReason::Starvation, AdjustmentReason::CooperativeBlocking]
+                    .contains(&adjustment.reason);
                 let grows = self.workers.last().is_none_or(|(_, now)| adjustment.workers > *now);
                 self.starved += u64::from(starved && grows);
             }
-            RuntimeEvent::MinMaxThreads(limits) => self.limits = Some((limits.min_workers, limits.max_workers)),
+            RuntimeEvent::MinMaxThreads(limits) => {
+                self.limits = Some((limits.min_workers, limits.max_workers))
+            }
             RuntimeEvent::EventCounter(counter) if counter.interval_seconds >= SHORTEST_INTERVAL => {
                 let value = match counter.reading {
                     CounterReading::Mean { mean, .. } => mean,

@@ -69,12 +69,7 @@ impl Observer for Look {
 pub(super) fn look(client: &Client, looks: Looks) -> Result<Looks, IpcError> {
     let mut request = TraceRequest::new(BUFFER_MB, vec![sampler(), suspensions()]);
     request.rundown = Rundown::None;
-    let look = Look {
-        looks,
-        known: HashMap::new(),
-        rounds: HashMap::new(),
-        pauses: PauseMeter::default(),
-    };
+    let look = Look { looks, known: HashMap::new(), rounds: HashMap::new(), pauses: PauseMeter::default() };
     let driven = observe(client, &request, look, |waiting| {
         let left = LENGTH.saturating_sub(waiting.elapsed);
         if left.is_zero() {

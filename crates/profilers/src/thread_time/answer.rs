@@ -10,7 +10,9 @@ use stacks::StackKey;
 use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, percent, sync_over_async};
+use crate::sampling::{
+    BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, percent, sync_over_async,
+};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -59,6 +61,9 @@ fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
 pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let calls = &collected.calls;
     let mut doings = Doings::new(calls, collected.kinds);
+    for ((stack, mode), ns) in collected.threads.iter().flat_map(|thread| &thread.spent) {
+        doings.count(*stack, *mode, *ns);
+    }
     let judged: Vec<Judged<'_>> = collected.threads.iter().map(|thread| judge(thread, &mut doings)).collect();
     let show_idle = settings.choice("idle") == "show";
     // What counts: threads that do something, and of those, not the time they wait for work.
