@@ -16,6 +16,7 @@ use stacks::{StackKey, StackTable};
 use symbols::CodeMap;
 
 use crate::ProfilerError;
+use crate::blame::UNNAMED;
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -25,10 +26,15 @@ pub(crate) trait Watcher: Send {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks);
 }
 
+/// Frames of stacks that are kept, as nodes of their tree: about 30 MB.
+const MOST_NODES: usize = 500_000;
+
 /// The stacks of a session.
 #[derive(Default)]
 pub(crate) struct Stacks {
     table: StackTable,
+    /// Stacks that were not kept, because there are too many different ones.
+    unkept: u64,
     /// Most events repeat a stack; its number is good until the next barrier.
     known: HashMap<StackId, Option<StackKey>>,
 }
@@ -37,6 +43,10 @@ impl Stacks {
     /// The key of a stack.
     pub(crate) fn key(&mut self, stack: Option<Stack<'_>>) -> Option<StackKey> {
         let stack = stack?;
+        if self.table.len() > MOST_NODES && !self.known.contains_key(&stack.id) {
+            self.unkept += 1;
+            return None;
+        }
         let table = &mut self.table;
         *self.known.entry(stack.id).or_insert_with(|| table.intern(stack.frames()))
     }
@@ -79,7 +89,25 @@ pub(crate) struct Watched<W> {
     pub(crate) notes: Vec<String>,
 }
 
+/// What is known of a session beside what its watcher saw.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// How long it looked.
+    pub(crate) measured: Duration,
+    /// Why it ended.
+    pub(crate) end: WindowEnd,
+    /// What it cost.
+    pub(crate) cost: Cost,
+    /// What a reader must know to trust the numbers.
+    pub(crate) notes: Vec<String>,
+}
+
 impl<W> Watched<W> {
+    /// The session without its events.
+    pub(crate) fn about(&self) -> About {
+        About { measured: self.measured, end: self.end, cost: self.cost.clone(), notes: self.notes.clone() }
+    }
+
     /// The frames of a stack with their names, innermost first.
     pub(crate) fn frames(&self, stack: StackKey) -> Vec<Frame> {
         self.stacks.frames(stack).map(|address| self.frame(address)).collect()
@@ -89,7 +117,7 @@ impl<W> Watched<W> {
     pub(crate) fn frame(&self, address: CodeAddress) -> Frame {
         self.code.frame(address).unwrap_or_else(|| Frame {
             kind: FrameKind::Managed,
-            name: "?".to_owned(),
+            name: UNNAMED.to_owned(),
             module: None,
             file: None,
             line: None,
@@ -115,10 +143,11 @@ pub(crate) fn watch_until<W: Watcher>(
 ) -> Result<Watched<W>, ProfilerError> {
     let client = run.process.client().ok_or(ProfilerError::NoRuntime)?;
     let observer = Watching { watcher, stacks: Stacks::default(), code: CodeMap::new() };
-    let mut cancelled = false;
+    let (mut cancelled, mut asked) = (false, false);
     let driven = observe(&client, request, observer, |waiting| {
         let left = run.duration.saturating_sub(waiting.elapsed);
         if left.is_zero() || beside(waiting.elapsed) == Going::Stop {
+            asked = true;
             return Going::Stop;
         }
         let note = format!("{} received", size_words(waiting.bytes));
@@ -126,12 +155,14 @@ pub(crate) fn watch_until<W: Watcher>(
         cancelled = run.control.wait(left.min(waiting.slice)) == Stop::Cancelled;
         if cancelled { Going::Stop } else { Going::On }
     })?;
-    finish(driven, cancelled)
+    let by_itself = !asked && !cancelled;
+    finish(driven, cancelled, by_itself)
 }
 
 fn finish<W: Watcher>(
     driven: Driven<Observed<Watching<W>>>,
     cancelled: bool,
+    by_itself: bool,
 ) -> Result<Watched<W>, ProfilerError> {
     let Driven { value: observed, end, granted, bytes, elapsed } = driven;
     if observed.clock.is_none() && end == SessionEnd::TargetExited {
@@ -161,6 +192,8 @@ fn finish<W: Watcher>(
             notes.push("the process stopped answering; names may be missing".to_owned());
             WindowEnd::Completed
         }
+        // A process that ends in good order sends everything, names included, and then the end of the stream.
+        SessionEnd::ConsumerLeft if by_itself && observed.damage.is_none() => WindowEnd::TargetExited,
         SessionEnd::Stopped | SessionEnd::ConsumerLeft => WindowEnd::Completed,
     };
     if let Some(damage) = &observed.damage
@@ -169,6 +202,10 @@ fn finish<W: Watcher>(
         notes.push(format!("the stream of events broke off: {damage}"));
     }
     let Watching { watcher, stacks, mut code } = observed.observer;
+    if stacks.unkept > 0 {
+        notes
+            .push(format!("{} events have no stack here: there were too many different ones", stacks.unkept));
+    }
     code.settle();
     Ok(Watched {
         watcher,

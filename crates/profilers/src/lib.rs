@@ -17,15 +17,25 @@
 #![forbid(unsafe_code)]
 
 mod cpu_unprivileged;
+mod allocations;
+mod blame;
+mod capped;
+mod collections;
 mod error;
 mod events;
+mod exceptions;
+mod gc_pauses;
 mod own_code;
 mod parameter;
 mod profiler;
+mod ratio;
 mod registry;
 mod run;
 mod sampling;
 mod settings;
+#[cfg(test)]
+mod specimen;
+mod stack_section;
 mod suggest;
 mod thread_pool;
 mod thread_time;

@@ -3,6 +3,9 @@
 use thiserror::Error;
 
 use crate::cpu_unprivileged::CpuUnprivileged;
+use crate::allocations::Allocations;
+use crate::exceptions::Exceptions;
+use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
@@ -11,6 +14,7 @@ use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
 pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

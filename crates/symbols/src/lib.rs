@@ -9,5 +9,17 @@
 #![forbid(unsafe_code)]
 
 mod code_map;
+mod error;
+mod framework;
+mod il_maps;
+mod method;
+mod names;
+mod source;
+mod text;
 
-pub use code_map::{CodeMap, Learned};
+pub use code_map::{CodeMap, Learned, Naming};
+pub use error::SymbolError;
+pub use framework::{is_framework, is_framework_module};
+pub use method::{MethodIndex, MethodKind, MethodRef, Position, module_name};
+pub use names::{Signature, human_name, readable_type};
+pub use source::{DebugInfo, LineKind, MethodRow, PortablePdb, SequencePoint, SourceLine, SourceLookup};

@@ -3,6 +3,7 @@
 mod cgroup;
 mod clock;
 mod elf;
+mod files;
 mod process;
 mod runtime_mark;
 mod stat;
