@@ -16,16 +16,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod cpu_unprivileged;
 mod allocations;
 mod blame;
 mod capped;
 mod collections;
+mod cpu_unprivileged;
 mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
-mod own_code;
 mod parameter;
 mod profiler;
 mod ratio;

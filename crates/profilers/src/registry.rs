@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::allocations::Allocations;
+use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
@@ -13,8 +13,8 @@ use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool];
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
+pub static PROFILERS: &[&dyn Profiler] =
+    &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool, &Exceptions, &Allocations, &GcPauses];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -9,9 +9,10 @@ use stacks::StackKey;
 
 use super::collect::Collected;
 use crate::Settings;
-use crate::own_code;
+use crate::blame;
 use crate::profiler::Answer;
-use crate::sampling::{Calls, Framework, MethodId, percent};
+use crate::ratio::{nanos, percent};
+use crate::sampling::{Calls, Framework, MethodId};
 use crate::threads::kind_of_work;
 
 /// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
@@ -79,10 +80,6 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         measured: collected.measured,
         end: collected.end,
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn time(nanoseconds: u64) -> String {
@@ -203,7 +200,7 @@ fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
         Confidence::High,
         format!("{name} uses {share:.0} % of the CPU time"),
     )
-    .culprit(own_code::culprit(heaviest.own))
+    .culprit(blame::method(heaviest.own))
     .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(cpu.all)))
     .evidence("The process", format!("{:.0} % of one processor", percent(cpu.all, window)));
     if let Some(called) = heaviest.calls {

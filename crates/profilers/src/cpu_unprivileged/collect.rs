@@ -104,8 +104,7 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
         let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         watched.map(|watched| (watched, read))
     })?;
-    let (frames, nodes) = watched.stacks.named(|address| watched.frame(address));
-    let calls = Calls::new(frames, nodes);
+    let calls = Calls::named(&watched.stacks, &watched.code, run.process);
     let Weighing { threads: weighers, kinds, pauses, .. } = watched.watcher;
     let mut doings = Doings::new(&calls, kinds.judge(run.process.runtime_version.as_deref()));
     for pattern in weighers.values().flat_map(|thread| thread.patterns.keys()) {

@@ -54,7 +54,10 @@ impl Readings {
     }
 
     fn pop_until(&mut self, at_ns: u64) -> Option<Reading> {
-        self.queue.pop_front_if(|reading| reading.at_ns <= at_ns)
+        if self.queue.front()?.at_ns > at_ns {
+            return None;
+        }
+        self.queue.pop_front()
     }
 }
 

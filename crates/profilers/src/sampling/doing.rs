@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
-use super::{Calls, percent};
-use crate::own_code::plain;
+use super::Calls;
+use crate::ratio::percent;
 
 /// Every work item of the thread pool runs below this method, on every runtime.
 const POOL_DISPATCH: &str = "System.Threading.ThreadPoolWorkQueue.Dispatch";
@@ -200,6 +200,25 @@ fn outside(calls: &Calls, stack: StackKey) -> Told {
     Told { doing, waits, calls_out }
 }
 
+/// A name without what makes it generic, so that it can be compared: `` Task`1[System.Decimal].get_Result `` and
+/// `Task<decimal>.get_Result` are both `Task.get_Result`.
+fn plain(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut depth = 0u32;
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '[' | '<' => depth += 1,
+            ']' | '>' => depth = depth.saturating_sub(1),
+            '`' if depth == 0 => while letters.next_if(char::is_ascii_digit).is_some() {},
+            '(' if depth == 0 => break,
+            _ if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
+}
+
 fn told_by(name: &str) -> Option<Doing> {
     let (type_name, method) = name.rsplit_once('.')?;
     match type_name {
@@ -281,5 +300,14 @@ mod tests {
             [Doing::WaitsForTask, Doing::WaitsForSignal, Doing::WaitsForLock, Doing::Sleeps]
         );
         assert_eq!(seen[4..], [Doing::Runs, Doing::Runs, Doing::Parked, Doing::Runs]);
+    }
+
+    #[test]
+    fn generic_names_compare() {
+        let raw = "System.Threading.Tasks.Task`1[System.Decimal].get_Result";
+        assert_eq!(plain(raw), "System.Threading.Tasks.Task.get_Result");
+        assert_eq!(plain("System.Threading.Tasks.Task<decimal>.get_Result"), plain(raw));
+        assert_eq!(plain("Shop.Cart.Add(int, string)"), "Shop.Cart.Add");
+        assert_eq!(plain("]>A"), "A");
     }
 }

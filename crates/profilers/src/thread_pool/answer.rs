@@ -11,9 +11,10 @@ use stacks::StackKey;
 
 use super::collect::{Collected, Told};
 use crate::Settings;
-use crate::own_code;
+use crate::blame;
 use crate::profiler::Answer;
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, percent, sync_over_async};
+use crate::ratio::percent;
+use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, sync_over_async};
 
 /// Threads that the pool adds because work waits; one may be chance.
 const STARVED: u64 = 2;
@@ -208,7 +209,7 @@ fn starvation(collected: &Collected, pool: &Pool, work: &Work<'_>) -> Option<Fin
         finding = finding.evidence("Working threads that are blocked", format!("{blocked:.0} %"));
     }
     if let Some(first) = work.by_method.first() {
-        finding = finding.culprit(own_code::culprit(first.frame));
+        finding = finding.culprit(blame::method(first.frame));
         if first.mostly() == Doing::WaitsForTask {
             finding = finding.advice("Await the task there instead of blocking until it ends.");
         }

@@ -89,10 +89,10 @@ impl Watcher for Told {
         match event {
             RuntimeEvent::WorkerStart(workers)
             | RuntimeEvent::WorkerStop(workers)
-            | RuntimeEvent::WorkerWait(workers) => {
-                if self.workers.last().is_none_or(|(_, last)| *last != workers.active) {
-                    keep(&mut self.workers, (seen.at_ns, workers.active));
-                }
+            | RuntimeEvent::WorkerWait(workers)
+                if self.workers.last().is_none_or(|(_, last)| *last != workers.active) =>
+            {
+                keep(&mut self.workers, (seen.at_ns, workers.active));
             }
             RuntimeEvent::Adjustment(adjustment) => {
                 *self.reasons.entry(words(adjustment.reason)).or_default() += 1;
@@ -151,7 +151,6 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     if let Some(error) = failed {
         notes.push(format!("a look at the stacks failed: {error}"));
     }
-    let (frames, nodes) = looks.stacks.named(|address| watched.frame(address));
     let mut cost = watched.cost.clone();
     cost.method = format!(
         "events of the runtime (EventPipe); stacks sampled {} times for {} ms",
@@ -162,7 +161,7 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     cost.bytes += looks.bytes;
     cost.events += looks.events;
     Ok(Collected {
-        calls: Calls::new(frames, nodes),
+        calls: Calls::named(&looks.stacks, &watched.code, run.process),
         kinds: looks.kinds.judge(run.process.runtime_version.as_deref()),
         samples: looks.samples.into_iter().collect(),
         rounds: looks.rounds,

@@ -10,9 +10,8 @@ use stacks::StackKey;
 use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
-use crate::sampling::{
-    BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, percent, sync_over_async,
-};
+use crate::ratio::{nanos, percent};
+use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, sync_over_async};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -289,7 +288,7 @@ fn findings(collected: &Collected, judged: &[Judged<'_>], doings: &mut Doings<'_
             pool.add(&collected.calls, doings, *stack, *doing, *ns);
         }
     }
-    let window = u64::try_from(collected.measured.as_nanos()).unwrap_or(u64::MAX);
+    let window = nanos(collected.measured);
     sync_over_async(&pool, window).into_iter().collect()
 }
 
@@ -297,7 +296,7 @@ fn notes(collected: &Collected) -> Vec<String> {
     let mut notes = collected.notes.clone();
     let pauses = collected.cost.pauses;
     if pauses.count > 0 {
-        let window = u64::try_from(collected.measured.as_nanos()).unwrap_or(u64::MAX);
+        let window = nanos(collected.measured);
         notes.push(format!(
             "While it was looked at, the sampler kept the process stopped for up to {:.0} % of the time.",
             percent(pauses.total_ns, window)

@@ -1,4 +1,5 @@
 //! Runs of profilers on real programs.
+#![allow(dead_code, clippy::allow_attributes, reason = "not every profiler's tests need all of it")]
 
 use std::time::Duration;
 
@@ -40,7 +41,6 @@ pub fn ids(report: &Report) -> Vec<&str> {
 }
 
 /// Looks again and again until a report is as wanted: a loaded test machine may take the processors away for a while.
-#[allow(dead_code, reason = "not every profiler's tests need it")]
 pub fn look_until(
     profiler: &str,
     target: &Target,
@@ -62,14 +62,13 @@ pub fn look_until(
 }
 
 /// The number in a column of the row that begins with a text; none without such a row.
-#[allow(dead_code, reason = "not every profiler's tests need it")]
 pub fn number(report: &Report, section: &str, row: &str, column: &str) -> Option<f64> {
     let section = report.sections.iter().find(|found| found.id == section)?;
     let Body::Table(table) = &section.body else { return None };
     let at = table.columns.iter().position(|found| found.id == column)?;
     let row = table.rows.iter().find(|found| found.first() == Some(&Cell::from(row)))?;
     match row.get(at)? {
-        #[allow(clippy::cast_precision_loss, reason = "only to compare")]
+        #[expect(clippy::cast_precision_loss, reason = "only to compare")]
         Cell::Number(number) => Some(*number as f64),
         Cell::Fraction(fraction) => Some(*fraction),
         _ => None,
@@ -77,7 +76,6 @@ pub fn number(report: &Report, section: &str, row: &str, column: &str) -> Option
 }
 
 /// Every program without an illness, on the newest runtime that runs them all and one that is older.
-#[allow(dead_code, reason = "not every profiler's tests need it")]
 pub const HEALTHY: &[(&str, Runtime)] = &[
     ("healthy-allocation", Runtime::Net9),
     ("healthy-busy-web", Runtime::Net31),
@@ -93,10 +91,9 @@ pub const HEALTHY: &[(&str, Runtime)] = &[
 ];
 
 /// A profiler has nothing to say against healthy programs.
-#[allow(dead_code, reason = "not every profiler's tests need it")]
 pub fn is_silent_on_healthy_programs(profiler: &str, seconds: f64) {
     for (patient, runtime) in HEALTHY {
-        let target = testbed::shared().target(patient, *runtime).start().unwrap();
+        let target = testbed::shared().target(patient, *runtime).start().expect("the target starts");
         let report = look(profiler, &target, seconds, &[]);
         assert!(
             report.findings.is_empty(),
