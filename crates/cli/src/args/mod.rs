@@ -1,9 +1,8 @@
 //! The command line as it is typed. Nothing here does any work.
 
+pub mod counters;
+pub mod dump;
 pub mod gcdump;
-mod counters;
-mod dump;
-mod gcdump;
 mod sessions;
 mod target;
 pub mod trace;
@@ -13,12 +12,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use counters::CountersArgs;
+pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
-pub use counters::{
-    CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
-};
-pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
-pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
