@@ -153,6 +153,7 @@ fn plain(
             {
                 resumed = program.resume();
             }
+            status.borrow_mut().update(waiting.elapsed, &live, "");
             std::thread::sleep(waiting.slice);
             let is_over = plan.duration.is_some_and(|duration| waiting.elapsed >= duration);
             let stops = is_over
@@ -163,7 +164,6 @@ fn plain(
                 status.borrow().say("stopping: the runtime names its code, which may take a while");
                 return Going::Stop;
             }
-            status.borrow_mut().update(waiting.elapsed, &live, "");
             Going::On
         });
     drop(keyboard);
