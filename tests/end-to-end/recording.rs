@@ -233,7 +233,7 @@ fn a_full_disk_keeps_what_was_written() {
         "-m",
         "sh",
         "-c",
-        &format!("{script}").replace("a.nettrace", disk.join("a.nettrace").to_str().unwrap()),
+        &script.replace("a.nettrace", disk.join("a.nettrace").to_str().unwrap()),
         "sh",
     ]);
     command.arg(&disk).arg(&saved).args([BINARY, "trace", "collect", "-p", &target.pid().to_string()]);
@@ -395,6 +395,43 @@ fn a_program_that_starts_dotnet_children_does_not_hang() {
     let said = said(&mut collect(&user, &["-d", "4"], &[], &line));
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(contents(&file(&user)).of(RUNDOWN) > 0);
+}
+
+#[test]
+fn a_runtime_that_calls_a_port_is_recorded_from_its_first_line() {
+    let user = User::new();
+    let (path, port) = (file(&user), user.folder().join("port"));
+    let options =
+        ["trace", "collect", "--diagnostic-port", port.to_str().unwrap(), "-o", path.to_str().unwrap()];
+    let recording = user.starts(&options);
+    eventually("the port is there", || port.exists().then_some(()));
+    // It waits at its start, as it does unless it is told not to.
+    let target = shared().target("exception-storm", Runtime::Net9).env("DOTNET_DiagnosticPorts", &port);
+    let target = target.start().unwrap();
+    wait_until_larger(&path, 100_000);
+    recording.signal(Signal::INT);
+    let said = recording.ends();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let contents = contents(&path);
+    check_whole(&contents);
+    assert!(contents.count(RUNTIME, 154) > 0, "{:?}", contents.events);
+    assert!(target.is_alive());
+}
+
+#[test]
+fn a_runtime_is_recorded_by_the_path_of_its_socket() {
+    let user = User::new();
+    let (path, folder) = (file(&user), user.folder().join("tmp"));
+    std::fs::create_dir(&folder).unwrap();
+    let target = shared().target("exception-storm", Runtime::Net9).tmpdir(&folder).start().unwrap();
+    let mut sockets = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path());
+    let socket = sockets.find(|path| path.to_string_lossy().ends_with("-socket")).unwrap();
+    let place = format!("{},connect", socket.display());
+    let options = ["trace", "collect", "--dport", &place, "-d", "1", "-o", path.to_str().unwrap()];
+    let said = user.says(&options);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    check_whole(&contents(&path));
+    assert!(said.stderr.contains(&format!("(pid {}", target.pid())), "{}", said.stderr);
 }
 
 #[test]

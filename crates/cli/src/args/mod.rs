@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use sessions::{SessionCommand, SessionsArgs};
-pub use target::{OneTarget, RunTarget, Which};
+pub use target::{CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
 
 use crate::screen::ColourChoice;

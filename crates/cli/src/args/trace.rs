@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
-use super::RunTarget;
+use super::CollectTarget;
 
 const COLLECT_USAGE: &str = "drdotnet trace collect [OPTIONS] <PID|NAME>
        drdotnet trace collect [OPTIONS] -p <PID>
        drdotnet trace collect [OPTIONS] -n <NAME>
+       drdotnet trace collect [OPTIONS] --diagnostic-port <PATH>
        drdotnet trace collect [OPTIONS] -- <COMMAND>...";
 
 const COLLECT_EXAMPLES: &str = "\
@@ -74,7 +75,7 @@ pub enum RecordingFormat {
 #[derive(Debug, Args)]
 pub struct CollectArgs {
     #[command(flatten)]
-    pub target: RunTarget,
+    pub target: CollectTarget,
 
     /// Events by name: dotnet-common, gc-verbose, ...; several with commas. `drdotnet trace list-profiles`
     /// lists them [default: dotnet-common,dotnet-sampled-thread-time]
@@ -142,10 +143,15 @@ pub struct CollectArgs {
     pub json: bool,
 
     /// Let the started program use this terminal
-    #[arg(long, help_heading = "With -- COMMAND")]
+    #[arg(long, help_heading = "With -- COMMAND or --diagnostic-port")]
     pub show_child_io: bool,
-    /// Whether to let the started program run; false leaves that to another tool
-    #[arg(long, value_name = "true|false", default_value_t = true, help_heading = "With -- COMMAND")]
+    /// Whether to let a program run that waits at its start; false leaves that to another tool
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        help_heading = "With -- COMMAND or --diagnostic-port"
+    )]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub resume_runtime: bool,
 }
