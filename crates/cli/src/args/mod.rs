@@ -18,6 +18,8 @@ pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
+pub use target::{CollectTarget, OneTarget, RunTarget, Which};
+pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
 
 use crate::screen::ColourChoice;
 
