@@ -33,23 +33,27 @@ pub fn decode() -> Result<()> {
     let mut holds = true;
     for size in [10, 100, 500] {
         let file = traces.of_size(size * MB)?;
-        let (mut times, mut ratios, mut peak) = (Times::default(), Ratios::default(), 0);
+        let (mut times, mut cpu, mut ratios, mut peak) =
+            (Times::default(), Times::default(), Ratios::default(), 0);
         let mut facts = Facts::default();
         for _ in 0..ROUNDS {
             facts = facts_of(&decoder, "decode", &file)?;
             times.push(facts.time);
-            ratios.push(facts.time, facts_of(&decoder, "read", &file)?.time);
+            cpu.push(facts.cpu);
+            ratios.push(facts.cpu, facts_of(&decoder, "read", &file)?.cpu);
             peak = peak.max(facts.peak);
         }
-        let rate = facts.events as f64 / times.median().as_secs_f64();
-        let speed = facts.bytes as f64 / times.median().as_secs_f64() / 1e6;
+        // Of the processor's time: the claim is about one core, and others may use the machine.
+        let rate = facts.events as f64 / cpu.median().as_secs_f64();
+        let speed = facts.bytes as f64 / cpu.median().as_secs_f64() / 1e6;
         println!(
             "  {size} MB, {:.1} million events: {:.1} million events/s, {speed:.0} MB/s, peak {} MB",
             facts.events as f64 / 1e6,
             rate / 1e6,
             megabytes(peak)
         );
-        println!("    {times}; against only reading the file: {ratios}");
+        println!("    CPU time {cpu}; against only reading the file: {ratios}");
+        println!("    by the clock {times}");
         holds &= rate >= EVENTS_PER_SECOND && peak < DECODE_MEMORY;
     }
     println!("  claim {}", if holds { "holds" } else { "DOES NOT HOLD" });
@@ -65,21 +69,23 @@ pub fn convert() -> Result<()> {
     let mut holds = true;
     for format in ["speedscope", "chromium", "firefox", "folded", "flamegraph", "pprof"] {
         let rounds = if format == "speedscope" { ROUNDS } else { 3 };
-        let (mut times, mut ratios, mut peak) = (Times::default(), Ratios::default(), 0);
+        let (mut times, mut cpu, mut ratios, mut peak) =
+            (Times::default(), Times::default(), Ratios::default(), 0);
         for _ in 0..rounds {
             let mut command = Command::new(&traces.tool);
             command.args(["trace", "convert", "--format", format, "-o"]).arg(&output).arg(&file);
-            let (time, memory) = run_measured(&mut command)?;
-            times.push(time);
-            ratios.push(time, facts_of(&decoder, "decode", &file)?.time);
-            peak = peak.max(memory);
+            let measured = run_measured(&mut command)?;
+            times.push(measured.time);
+            cpu.push(measured.cpu);
+            ratios.push(measured.cpu, facts_of(&decoder, "decode", &file)?.cpu);
+            peak = peak.max(measured.peak);
         }
         println!(
             "  100 MB to {format}: {times}, peak {} MB; against only decoding it: {ratios}",
             megabytes(peak)
         );
         if format == "speedscope" {
-            holds = times.median() < CONVERT_TIME && peak < CONVERT_MEMORY;
+            holds = cpu.median() < CONVERT_TIME && peak < CONVERT_MEMORY;
         }
     }
     println!("  claim {}", if holds { "holds" } else { "DOES NOT HOLD" });
@@ -132,7 +138,10 @@ impl Traces {
 /// What the example `decode` says of a run.
 #[derive(Default)]
 struct Facts {
+    /// By the clock.
     time: Duration,
+    /// Of the processor.
+    cpu: Duration,
     events: u64,
     bytes: u64,
     peak: u64,
@@ -146,8 +155,8 @@ fn facts_of(example: &Path, what: &str, file: &Path) -> Result<Facts> {
         let word = text.split(' ').find_map(|word| word.trim().strip_prefix(&format!("{name}=")));
         Ok(word.with_context(|| format!("no {name} in {text}"))?.parse()?)
     };
-    let time = Duration::from_nanos(number("ns")?);
-    Ok(Facts { time, events: number("events")?, bytes: number("bytes")?, peak: number("peak")? })
+    let (time, cpu) = (Duration::from_nanos(number("ns")?), Duration::from_nanos(number("cpu")?));
+    Ok(Facts { time, cpu, events: number("events")?, bytes: number("bytes")?, peak: number("peak")? })
 }
 
 fn example(name: &str) -> Result<PathBuf> {

@@ -72,8 +72,8 @@ struct Writer<W> {
 impl<W: Write> Writer<W> {
     /// The head of the recording: everything before its first block.
     fn head(&mut self, recording: &[u8]) -> Result<()> {
-        // "Nettrace", "!FastSerialization.1", then the object `Trace`, which is 22 bytes of head, 48 of fields, one of end.
-        let end = 8 + 4 + 20 + 22 + 48 + 1;
+        // "Nettrace", "!FastSerialization.1", then the object `Trace`, which is 21 bytes of head, 48 of fields, one of end.
+        let end = 8 + 4 + 20 + 21 + 48 + 1;
         self.put(recording.get(..end).unwrap_or_default())
     }
 
