@@ -20,11 +20,12 @@ mod allocations;
 mod blame;
 mod capped;
 mod collections;
+mod contention;
+mod cpu_unprivileged;
 mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
-mod own_code;
 mod parameter;
 mod profiler;
 mod ratio;
@@ -32,10 +33,12 @@ mod registry;
 mod run;
 mod sampling;
 mod settings;
+mod shortage;
 #[cfg(test)]
 mod specimen;
 mod stack_section;
 mod suggest;
+mod thread_pool;
 mod thread_time;
 mod threads;
 

@@ -92,8 +92,6 @@ impl Task {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn the_clock_of_a_thread_goes_forward() {
         let me = crate::Process::this();

@@ -2,10 +2,15 @@
 
 use std::collections::HashMap;
 
-use model::{Cell, Column, Frame, Node, Tree, Unit};
-use stacks::{FrameId, StackKey, StackNode};
+use discovery::DotnetProcess;
+use model::{Cell, Column, Frame, FrameKind, Node, Tree, Unit};
+use nettrace::CodeAddress;
+use process_view::Process;
+use stacks::{FrameId, StackKey, StackNode, StackTable};
+use symbols::{CodeMap, Position, SourceLookup};
 
-use crate::own_code;
+use crate::blame;
+use crate::ratio::percent;
 
 /// Parts of the whole below this are left out of a tree: one in a thousand.
 const SMALLEST_PART: u64 = 1000;
@@ -59,16 +64,51 @@ pub(crate) struct Spent {
     pub(crate) total: u64,
 }
 
+/// Names code, the program's own with its place in the source.
+struct Namer<'a> {
+    code: &'a CodeMap,
+    source: SourceLookup,
+}
+
+impl Namer<'_> {
+    /// Nearly all addresses of stacks are those behind a call.
+    fn frame(&mut self, address: CodeAddress) -> Frame {
+        let found = [Position::Caller, Position::Interrupted]
+            .into_iter()
+            .find_map(|position| Some((self.code.method_for(address, position)?, position)));
+        let Some((method, position)) = found else {
+            return Frame {
+                kind: FrameKind::Managed,
+                name: blame::UNNAMED.to_owned(),
+                module: None,
+                file: None,
+                line: None,
+            };
+        };
+        let frame = method.frame();
+        // The framework comes without symbols; looking for them takes time.
+        if blame::is_own(&frame) { self.source.frame_of(&method, address, position) } else { frame }
+    }
+}
+
 impl Calls {
+    /// The stacks of a session of this process, with names.
+    pub(crate) fn named(stacks: &StackTable, code: &CodeMap, process: &DotnetProcess) -> Calls {
+        let root = process.visible.then(|| Process::new(process.pid).root());
+        let mut namer = Namer { code, source: SourceLookup::new(root) };
+        let (frames, nodes) = stacks.named(|address| namer.frame(address));
+        Calls::new(frames, nodes)
+    }
+
     /// Frames and nodes as [`stacks::StackTable::named`] gives them.
-    pub(crate) fn new(frames: Vec<Frame>, nodes: Vec<StackNode>) -> Calls {
+    fn new(frames: Vec<Frame>, nodes: Vec<StackNode>) -> Calls {
         let mut methods = Vec::new();
         let mut known = HashMap::<(&str, Option<&str>), MethodId>::new();
         let mut method_of = Vec::with_capacity(frames.len());
         for frame in &frames {
             // Frames differ by line; the method is the same.
             let method = *known.entry((&frame.name, frame.module.as_deref())).or_insert_with(|| {
-                methods.push(Method { name: frame.name.clone(), own: own_code::is_own(frame) });
+                methods.push(Method { name: frame.name.clone(), own: blame::is_own(frame) });
                 MethodId(u32::try_from(methods.len() - 1).unwrap_or(u32::MAX))
             });
             method_of.push(method);
@@ -220,12 +260,6 @@ impl Growing {
             })
             .collect()
     }
-}
-
-/// Per cent of a whole.
-#[expect(clippy::cast_precision_loss, reason = "per cent for people to read")]
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
 #[cfg(test)]

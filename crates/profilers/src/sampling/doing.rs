@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
-use super::{Calls, percent};
-use crate::own_code::plain;
+use super::Calls;
+use crate::ratio::percent;
 
 /// Every work item of the thread pool runs below this method, on every runtime.
 const POOL_DISPATCH: &str = "System.Threading.ThreadPoolWorkQueue.Dispatch";
@@ -59,6 +59,25 @@ impl Doing {
     }
 }
 
+/// A stack of which this part was seen in managed code, in per cent, is one of managed code: it ends at an address, and
+/// the same address is not in a call to the outside.
+const MANAGED_CODE: f64 = 10.0;
+
+/// What a sample says of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Mode {
+    /// It ran managed code.
+    Managed,
+    /// It had called out of managed code.
+    Outside,
+}
+
+impl From<SampleKind> for Mode {
+    fn from(kind: SampleKind) -> Self {
+        if kind == SampleKind::Managed { Mode::Managed } else { Mode::Outside }
+    }
+}
+
 /// Whether samples say if managed code ran. Those of .NET 9 nearly always say that it did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
@@ -76,9 +95,9 @@ pub(crate) struct KindCount {
 }
 
 impl KindCount {
-    pub(crate) fn add(&mut self, kind: SampleKind) {
+    pub(crate) fn add(&mut self, mode: Mode) {
         self.samples += 1;
-        self.managed += u64::from(kind == SampleKind::Managed);
+        self.managed += u64::from(mode == Mode::Managed);
     }
 
     /// Whether they tell, in samples of this runtime.
@@ -99,22 +118,38 @@ pub(crate) struct Doings<'a> {
     calls: &'a Calls,
     kinds: Kinds,
     outside: HashMap<StackKey, Told>,
+    /// How much of each stack was seen in managed code, and how much in all.
+    managed: HashMap<StackKey, (u64, u64)>,
     pool: HashMap<StackKey, bool>,
 }
 
 impl<'a> Doings<'a> {
     pub(crate) fn new(calls: &'a Calls, kinds: Kinds) -> Self {
-        Doings { calls, kinds, outside: HashMap::new(), pool: HashMap::new() }
+        Doings { calls, kinds, outside: HashMap::new(), managed: HashMap::new(), pool: HashMap::new() }
+    }
+
+    /// Counts a stack, before any is judged: on a machine that is short of processors, a thread that the sampler stopped
+    /// may not run before its next look, and then counts as outside of managed code.
+    pub(crate) fn count(&mut self, stack: Option<StackKey>, mode: Mode, weight: u64) {
+        if let Some(stack) = stack {
+            let (managed, all) = self.managed.entry(stack).or_default();
+            *all += weight;
+            *managed += if mode == Mode::Managed { weight } else { 0 };
+        }
+    }
+
+    fn is_managed_code(&self, stack: StackKey) -> bool {
+        self.managed.get(&stack).is_some_and(|(managed, all)| percent(*managed, *all) >= MANAGED_CODE)
     }
 
     /// What a thread with this stack was doing. One that spins while it waits, waits.
-    pub(crate) fn of(&mut self, stack: Option<StackKey>, kind: SampleKind) -> Doing {
+    pub(crate) fn of(&mut self, stack: Option<StackKey>, mode: Mode) -> Doing {
         let Some(stack) = stack else { return Doing::Parked };
         let calls = self.calls;
         let known = *self.outside.entry(stack).or_insert_with(|| outside(calls, stack));
         let may_run = match self.kinds {
-            Kinds::Tell => kind == SampleKind::Managed,
-            Kinds::Silent => kind == SampleKind::Managed || !known.calls_out,
+            Kinds::Tell => mode == Mode::Managed || self.is_managed_code(stack),
+            Kinds::Silent => mode == Mode::Managed || !known.calls_out,
         };
         if may_run && !known.waits { Doing::Runs } else { known.doing }
     }
@@ -163,6 +198,25 @@ fn outside(calls: &Calls, stack: StackKey) -> Told {
     let waits = found.is_some_and(|doing| !matches!(doing, Doing::Network | Doing::Files));
     let doing = if has_work { found.unwrap_or(Doing::Outside) } else { Doing::Parked };
     Told { doing, waits, calls_out }
+}
+
+/// A name without what makes it generic, so that it can be compared: `` Task`1[System.Decimal].get_Result `` and
+/// `Task<decimal>.get_Result` are both `Task.get_Result`.
+fn plain(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut depth = 0u32;
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '[' | '<' => depth += 1,
+            ']' | '>' => depth = depth.saturating_sub(1),
+            '`' if depth == 0 => while letters.next_if(char::is_ascii_digit).is_some() {},
+            '(' if depth == 0 => break,
+            _ if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
 }
 
 fn told_by(name: &str) -> Option<Doing> {
@@ -215,7 +269,7 @@ mod tests {
             &["System.Text.Json!System.Text.Json.JsonSerializer.Write", &dispatch],
         ]);
         let mut doings = Doings::new(&calls, Kinds::Tell);
-        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), SampleKind::External)).collect();
+        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), Mode::Outside)).collect();
         assert_eq!(
             seen,
             [
@@ -229,17 +283,31 @@ mod tests {
                 Doing::Outside,
             ]
         );
-        assert_eq!(doings.of(Some(keys[0]), SampleKind::Managed), Doing::WaitsForTask, "it spins");
-        assert_eq!(doings.of(Some(keys[4]), SampleKind::Managed), Doing::Runs);
-        assert_eq!(doings.of(None, SampleKind::External), Doing::Parked);
+        assert_eq!(doings.of(Some(keys[0]), Mode::Managed), Doing::WaitsForTask, "it spins");
+        assert_eq!(doings.of(Some(keys[4]), Mode::Managed), Doing::Runs);
+        assert_eq!(doings.of(None, Mode::Outside), Doing::Parked);
         assert!(doings.in_pool(keys[0]) && !doings.in_pool(keys[1]));
 
+        doings.count(Some(keys[5]), Mode::Outside, 60);
+        assert_eq!(doings.of(Some(keys[5]), Mode::Outside), Doing::Outside);
+        doings.count(Some(keys[5]), Mode::Managed, 40);
+        assert_eq!(doings.of(Some(keys[5]), Mode::Outside), Doing::Runs);
+
         let mut doings = Doings::new(&calls, Kinds::Silent);
-        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), SampleKind::External)).collect();
+        let seen: Vec<Doing> = keys.iter().map(|key| doings.of(Some(*key), Mode::Outside)).collect();
         assert_eq!(
             seen[..4],
             [Doing::WaitsForTask, Doing::WaitsForSignal, Doing::WaitsForLock, Doing::Sleeps]
         );
         assert_eq!(seen[4..], [Doing::Runs, Doing::Runs, Doing::Parked, Doing::Runs]);
+    }
+
+    #[test]
+    fn generic_names_compare() {
+        let raw = "System.Threading.Tasks.Task`1[System.Decimal].get_Result";
+        assert_eq!(plain(raw), "System.Threading.Tasks.Task.get_Result");
+        assert_eq!(plain("System.Threading.Tasks.Task<decimal>.get_Result"), plain(raw));
+        assert_eq!(plain("Shop.Cart.Add(int, string)"), "Shop.Cart.Add");
+        assert_eq!(plain("]>A"), "A");
     }
 }

@@ -18,8 +18,8 @@ use runtime_events::{keyword, provider};
 
 #[cfg(test)]
 pub(crate) use calls::examples;
-pub(crate) use calls::{Calls, Framework, MethodId, percent};
-pub(crate) use doing::{Doing, Doings, KindCount, Kinds};
+pub(crate) use calls::{Calls, Framework, MethodId};
+pub(crate) use doing::{Doing, Doings, KindCount, Kinds, Mode};
 pub(crate) use pauses::PauseMeter;
 pub(crate) use roster::Roster;
 pub(crate) use sync_over_async::{BlockedPool, sync_over_async};

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use model::{Confidence, Finding, Frame, Severity};
 use stacks::StackKey;
 
-use super::{Calls, Doing, Doings, percent};
-use crate::own_code;
+use super::{Calls, Doing, Doings};
+use crate::blame;
+use crate::ratio::percent;
 
 /// From this part of the pool's working time on, blocking on tasks is worth a finding, in per cent.
 const WORTH_A_WORD: f64 = 10.0;
@@ -66,7 +67,7 @@ pub(crate) fn sync_over_async(pool: &BlockedPool<'_>, window: u64) -> Option<Fin
                 percent(*weight, pool.on_tasks)
             ),
         )
-        .culprit(own_code::culprit(frame))
+        .culprit(blame::method(frame))
         .evidence("Pool threads blocked on tasks", format!("{threads:.1} on average"))
         .evidence("Share of the pool's work", format!("{share:.0} %"))
         .advice("Await the task instead of Wait(), Result or GetAwaiter().GetResult(), up to the caller.")

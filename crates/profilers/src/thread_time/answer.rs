@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use model::{Body, Cell, Column, Finding, Section, Table, Unit, format_duration};
-use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
 use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, percent, sync_over_async};
+use crate::ratio::{nanos, percent};
+use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, sync_over_async};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -41,9 +41,9 @@ fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
     let mut times: Vec<(Option<StackKey>, Doing, u64)> = Vec::new();
     let mut still_longest = 0;
     let mut parked = 0;
-    for ((stack, kind), ns) in &thread.spent {
-        let doing = doings.of(*stack, *kind);
-        if *kind != SampleKind::Managed {
+    for ((stack, mode), ns) in &thread.spent {
+        let doing = doings.of(*stack, *mode);
+        if *mode != Mode::Managed {
             still_longest = still_longest.max(*ns);
         }
         if doing == Doing::Parked {
@@ -60,6 +60,9 @@ fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
 pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let calls = &collected.calls;
     let mut doings = Doings::new(calls, collected.kinds);
+    for ((stack, mode), ns) in collected.threads.iter().flat_map(|thread| &thread.spent) {
+        doings.count(*stack, *mode, *ns);
+    }
     let judged: Vec<Judged<'_>> = collected.threads.iter().map(|thread| judge(thread, &mut doings)).collect();
     let show_idle = settings.choice("idle") == "show";
     // What counts: threads that do something, and of those, not the time they wait for work.
@@ -285,7 +288,7 @@ fn findings(collected: &Collected, judged: &[Judged<'_>], doings: &mut Doings<'_
             pool.add(&collected.calls, doings, *stack, *doing, *ns);
         }
     }
-    let window = u64::try_from(collected.measured.as_nanos()).unwrap_or(u64::MAX);
+    let window = nanos(collected.measured);
     sync_over_async(&pool, window).into_iter().collect()
 }
 
@@ -293,7 +296,7 @@ fn notes(collected: &Collected) -> Vec<String> {
     let mut notes = collected.notes.clone();
     let pauses = collected.cost.pauses;
     if pauses.count > 0 {
-        let window = u64::try_from(collected.measured.as_nanos()).unwrap_or(u64::MAX);
+        let window = nanos(collected.measured);
         notes.push(format!(
             "While it was looked at, the sampler kept the process stopped for up to {:.0} % of the time.",
             percent(pauses.total_ns, window)

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::TraceRequest;
+use discovery::DotnetProcess;
 use event_session::{Going, Seen};
 use model::{Cost, WindowEnd};
 use runtime_events::RuntimeEvent;
-use runtime_events::sample::SampleKind;
 use stacks::StackKey;
 
 use crate::ProfilerError;
 use crate::events::{Stacks, Watched, Watcher, watch_until};
 use crate::profiler::Run;
-use crate::sampling::{BUFFER_MB, Calls, KindCount, Kinds, PauseMeter, Roster, sampler, suspensions};
+use crate::ratio::nanos;
+use crate::sampling::{BUFFER_MB, Calls, KindCount, Kinds, Mode, PauseMeter, Roster, sampler, suspensions};
 
 /// A sample stands for no longer than this: a thread that was not looked at for longer did something unknown.
 const LONGEST_SAMPLE_NS: u64 = 100_000_000;
@@ -23,7 +24,7 @@ const USUAL_INTERVAL: Duration = Duration::from_millis(1);
 const ROSTER_PERIOD: Duration = Duration::from_secs(1);
 
 /// A stack, and whether managed code ran or was called out of.
-pub(super) type Place = (Option<StackKey>, SampleKind);
+pub(super) type Place = (Option<StackKey>, Mode);
 
 /// One thread.
 #[derive(Default)]
@@ -72,11 +73,11 @@ impl Watcher for Times {
             return;
         };
         let id = seen.event.thread().0;
-        let place = (stacks.key(seen.event.stack), sample.kind);
+        let place = (stacks.key(seen.event.stack), Mode::from(sample.kind));
         let thread = self.threads.entry(id).or_default();
         thread.seen.id = id;
         thread.seen.samples += 1;
-        self.kinds.add(sample.kind);
+        self.kinds.add(place.1);
         if let Some((at, before)) = thread.last.replace((seen.at_ns, place)) {
             let gap = seen.at_ns.saturating_sub(at);
             let counted = gap.min(LONGEST_SAMPLE_NS);
@@ -99,12 +100,18 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     })?;
     let times = std::mem::take(&mut watched.watcher);
     let kinds = times.kinds.judge(run.process.runtime_version.as_deref());
-    Ok(collected(times, kinds, watched, roster.as_ref()))
+    Ok(collected(run.process, times, kinds, watched, roster.as_ref()))
 }
 
-fn collected(times: Times, kinds: Kinds, watched: Watched<Times>, roster: Option<&Roster>) -> Collected {
+fn collected(
+    process: &DotnetProcess,
+    times: Times,
+    kinds: Kinds,
+    watched: Watched<Times>,
+    roster: Option<&Roster>,
+) -> Collected {
     let interval = watched.clock.and_then(|clock| clock.sample_interval).unwrap_or(USUAL_INTERVAL);
-    let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let interval_ns = nanos(interval).max(1);
     let mut threads = Vec::with_capacity(times.threads.len());
     for (id, Timeline { mut seen, last }) in times.threads {
         if let Some((_, place)) = last {
@@ -114,19 +121,18 @@ fn collected(times: Times, kinds: Kinds, watched: Watched<Times>, roster: Option
         threads.push(seen);
     }
     threads.sort_by_key(|thread| thread.id);
-    let (frames, nodes) = watched.stacks.named(|address| watched.frame(address));
     let most_samples = threads.iter().map(|thread| thread.samples).max().unwrap_or(0);
     let mut cost = watched.cost;
     cost.method =
         "samples of the runtime's own sampler (EventPipe); nothing loaded into the process".to_owned();
     cost.pauses = times.pauses.pauses;
     Collected {
-        calls: Calls::new(frames, nodes),
+        calls: Calls::named(&watched.stacks, &watched.code, process),
         kinds,
         threads,
         unseen_ns: times.unseen_ns,
         rounds: most_samples,
-        rounds_due: u64::try_from(watched.measured.as_nanos()).unwrap_or(u64::MAX) / interval_ns,
+        rounds_due: nanos(watched.measured) / interval_ns,
         measured: watched.measured,
         end: watched.end,
         cost,
