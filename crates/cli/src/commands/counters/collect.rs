@@ -328,7 +328,10 @@ fn judge(subjects: &[Subject], what: &What, looked: Duration, started_here: bool
         return Err(Failure::counters_ended(&subject.who, &kept(subject)));
     }
     match subjects.iter().find(|subject| subject.values == 0) {
-        Some(subject) => Err(Failure::no_counters(&subject.who, &what.providers(), subject.notes.notes())),
+        Some(subject) => {
+            let notes = subject.notes.notes();
+            Err(Failure::no_counters(&subject.who, &what.providers(), notes, what.too_brief(looked)))
+        }
         None => Ok(()),
     }
 }
