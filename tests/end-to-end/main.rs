@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod disks;
+mod dump;
+mod gcdump;
 mod help;
 mod interrupting;
 mod launching;

@@ -75,6 +75,9 @@ impl Draft {
 
 /// The failure of a file that could not be written.
 pub fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Code::Disk, format!("writing {}: {error}", path.display()))
+    // A draft's own name, which an error may end with, says nothing to anybody.
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or(&text);
+    Failure::new(Code::Disk, format!("writing {}: {text}", path.display()))
         .next("choose another place with -o FILE")
 }

@@ -26,7 +26,8 @@ fn wish(kind: DumpKind) -> Wish {
 impl Subject {
     fn start(builder: TargetBuilder<'_>) -> Subject {
         let target = builder.start().expect("a target");
-        let process = find(ProcessId(target.pid()), &Options { timeout: Duration::from_secs(60) }).expect("a process");
+        let process =
+            find(ProcessId(target.pid()), &Options { timeout: Duration::from_secs(60) }).expect("a process");
         Subject { target, process, folder: tempfile::tempdir().expect("a folder") }
     }
 
@@ -57,14 +58,18 @@ fn every_kind_of_dump_is_written_and_the_smaller_ones_are_smaller() {
         let path = subject.folder.path().join(format!("{kind:?}"));
         let place = subject.place(&path).unwrap();
         assert_eq!(look_over(&subject.process, &place, &wish(kind)).unwrap(), None);
-        let written = subject.write(&place, &wish(kind)).unwrap_or_else(|failed| panic!("{kind:?}: {failed:?}"));
+        let written =
+            subject.write(&place, &wish(kind)).unwrap_or_else(|failed| panic!("{kind:?}: {failed:?}"));
         let mut magic = [0; 4];
         File::open(&path).unwrap().read_exact(&mut magic).unwrap();
         assert_eq!(&magic, b"\x7fELF", "{kind:?}");
         assert_eq!(written.bytes, path.metadata().unwrap().len());
         assert!(written.stopped.is_some_and(|stopped| stopped <= written.elapsed), "{written:?}");
         let expected = core_dumps::expected_bytes(&Process::new(subject.process.pid), kind).unwrap();
-        assert!(expected / 4 < written.bytes && written.bytes < expected * 4, "{kind:?}: {expected}, {written:?}");
+        assert!(
+            expected / 4 < written.bytes && written.bytes < expected * 4,
+            "{kind:?}: {expected}, {written:?}"
+        );
         sizes.push(written.bytes);
         std::fs::remove_file(&path).unwrap();
         subject.assert_healthy();

@@ -10,7 +10,8 @@ use reports::{TerminalStyle, terminal};
 /// A shop that keeps every order: `static Shop.OrderHistory.s_orders > List > Order[] > Order > Byte[]`.
 fn shop(orders: u64) -> HeapGraph {
     let mut builder = GraphBuilder::new();
-    let list = builder.add_type("System.Collections.Generic.List<Shop.Order>", Some("System.Private.CoreLib.dll"));
+    let list =
+        builder.add_type("System.Collections.Generic.List<Shop.Order>", Some("System.Private.CoreLib.dll"));
     let array = builder.add_type("Shop.Order[]", Some("Shop.dll"));
     let order = builder.add_type("Shop.Order", Some("Shop.dll"));
     let bytes = builder.add_type("System.Byte[]", Some("System.Private.CoreLib.dll"));
@@ -117,15 +118,17 @@ fn paths_lead_from_the_field_to_the_objects() {
 #[test]
 fn types_are_found_by_name_end_and_part() {
     let look = Look::of(shop(10));
-    let name = |typed: &str| {
-        choose_types(&look, typed).map(|ids| look.graph.type_info(ids[0]).name.to_string())
-    };
+    let name =
+        |typed: &str| choose_types(&look, typed).map(|ids| look.graph.type_info(ids[0]).name.to_string());
     assert_eq!(name("Shop.Order").unwrap(), "Shop.Order");
     assert_eq!(name("Order").unwrap(), "Shop.Order");
     assert_eq!(name("order").unwrap(), "Shop.Order");
     assert_eq!(name("Order[]").unwrap(), "Shop.Order[]");
     assert_eq!(name("list<").unwrap(), "System.Collections.Generic.List<Shop.Order>");
-    assert_eq!(name("Shop.Ordr"), Err(NoType::Unknown(vec!["Shop.Order".to_owned(), "Shop.Order[]".to_owned()])));
+    assert_eq!(
+        name("Shop.Ordr"),
+        Err(NoType::Unknown(vec!["Shop.Order".to_owned(), "Shop.Order[]".to_owned()]))
+    );
     let Err(NoType::Several(names, count)) = name("Shop") else { panic!("several have it") };
     assert_eq!((names[0].as_str(), count), ("Shop.Order", 3));
     assert_eq!(name("Zebra"), Err(NoType::Unknown(Vec::new())));
