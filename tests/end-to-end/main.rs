@@ -5,6 +5,8 @@ mod counters;
 mod counters_screen;
 mod disks;
 mod flight_recorder;
+mod dump;
+mod gcdump;
 mod help;
 mod interrupting;
 mod launching;

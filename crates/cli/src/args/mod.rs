@@ -16,10 +16,8 @@ pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
-pub use target::{OneTarget, RunTarget, Which};
-pub use trace::TraceArgs;
 pub use target::{CollectTarget, OneTarget, RunTarget, Which};
-pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
+pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;
 
