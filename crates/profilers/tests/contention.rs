@@ -49,9 +49,8 @@ fn samples_show_what_the_owner_does() {
 }
 
 #[test]
-fn waits_that_never_end_count() {
-    // Both threads of a deadlock began to wait long ago, so their waits are not seen; those of this lock go on for ever.
-    let target = testbed::shared().target("lock-contention", Runtime::Net9).arg("threads=6").start().unwrap();
+fn the_times_of_waits_fit_together() {
+    let target = testbed::shared().target("lock-contention", Runtime::Net9).start().unwrap();
     let report = look_until("contention", &target, 2.0, LOADED, "lock-contention");
     let lock = &rows(&report, "locks")[0];
     let [_, Cell::Number(waits), Cell::Number(total), Cell::Number(mean), Cell::Number(longest), ..] =
