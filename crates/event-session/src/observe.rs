@@ -72,9 +72,8 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
     let mut clock = None;
     let (mut events, mut undecodable) = (0, 0);
     let mut info: Option<TraceInfo> = None;
-    let since = |info: &Option<TraceInfo>, at: Timestamp| {
-        info.as_ref().map_or(0, |info| nanos(info.since_start(at)))
-    };
+    let since =
+        |info: &Option<TraceInfo>, at: Timestamp| info.as_ref().map_or(0, |info| nanos(info.since_start(at)));
     let damage = loop {
         match reader.next() {
             Ok(None) => break None,
@@ -101,6 +100,10 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
         }
     };
     let losses = reader.losses().clone();
+    if damage.is_none() {
+        // The stream says where it ends; the connection is read to its own end, which the runtime waits for.
+        let _ = std::io::copy(&mut reader.into_inner(), &mut std::io::sink());
+    }
     Observed { observer, clock, losses, events, undecodable, damage }
 }
 

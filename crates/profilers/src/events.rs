@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::{Feature, TraceRequest};
-use event_session::{Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
+use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
 use model::{Cost, Frame, FrameKind, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
 use runtime_events::RuntimeEvent;
@@ -77,6 +77,8 @@ pub(crate) struct Watched<W> {
     pub(crate) stacks: StackTable,
     /// Names of code.
     pub(crate) code: CodeMap,
+    /// The clock of its events.
+    pub(crate) clock: Option<Clock>,
     /// How long it looked.
     pub(crate) measured: Duration,
     /// Why it ended.
@@ -111,7 +113,8 @@ impl<W> Watched<W> {
         self.stacks.frames(stack).map(|address| self.frame(address)).collect()
     }
 
-    fn frame(&self, address: CodeAddress) -> Frame {
+    /// The frame at an address; `?` if no method is known there.
+    pub(crate) fn frame(&self, address: CodeAddress) -> Frame {
         self.code.frame(address).unwrap_or_else(|| Frame {
             kind: FrameKind::Managed,
             name: UNNAMED.to_owned(),
@@ -208,6 +211,7 @@ fn finish<W: Watcher>(
         watcher,
         stacks: stacks.table,
         code,
+        clock: observed.clock,
         measured: elapsed,
         end,
         cost: Cost {

@@ -3,7 +3,7 @@
 mod support;
 
 use model::Cell;
-use support::{finds_the_illness, look, look_until, rows};
+use support::{finds_the_illness, look, look_until_found, rows};
 use testbed::Runtime;
 
 #[test]
@@ -33,7 +33,7 @@ fn much_that_dies_young_is_described_but_no_illness() {
 fn the_threshold_of_pressure_can_be_set() {
     let target = testbed::shared().target("allocation-pressure", Runtime::Net9).start().unwrap();
     assert!(look("allocations", &target, 2.0, &["gc-share=100"]).findings.is_empty());
-    look_until("allocations", &target, 2.0, &["gc-share=1"], "allocation-pressure");
+    look_until_found("allocations", &target, 2.0, &["gc-share=1"], "allocation-pressure");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use model::{Body, Cell};
-use support::{finds_the_illness, ids, look, look_until, rows};
+use support::{finds_the_illness, ids, look, look_until_found, rows};
 use testbed::Runtime;
 
 /// On a loaded test machine the patients wait for processors more than for locks.
@@ -23,7 +23,7 @@ fn the_lock_type_of_net_9_is_seen_too() {
 fn owners_are_named_where_the_runtime_tells_them() {
     for runtime in [Runtime::Net8, Runtime::Net9] {
         let target = testbed::shared().target("lock-contention", runtime).start().unwrap();
-        let report = look_until("contention", &target, 2.0, LOADED, "lock-contention");
+        let report = look_until_found("contention", &target, 2.0, LOADED, "lock-contention");
         for row in rows(&report, "owner-threads") {
             let Cell::Text(thread) = &row[1] else { panic!("{row:?}") };
             assert!(thread.starts_with("order-"), "{runtime}: {row:?}");
@@ -51,7 +51,7 @@ fn samples_show_what_the_owner_does() {
 #[test]
 fn the_times_of_waits_fit_together() {
     let target = testbed::shared().target("lock-contention", Runtime::Net9).start().unwrap();
-    let report = look_until("contention", &target, 2.0, LOADED, "lock-contention");
+    let report = look_until_found("contention", &target, 2.0, LOADED, "lock-contention");
     let lock = &rows(&report, "locks")[0];
     let [_, Cell::Number(waits), Cell::Number(total), Cell::Number(mean), Cell::Number(longest), ..] =
         lock.as_slice()

@@ -32,7 +32,7 @@ fn a_storm_is_described() {
 fn the_threshold_of_a_storm_can_be_set() {
     let target = testbed::shared().target("exception-storm", Runtime::Net9).arg("rate=50").start().unwrap();
     assert!(look("exceptions", &target, 2.0, &[]).findings.is_empty());
-    support::look_until("exceptions", &target, 2.0, &["storm=3"], "exception-storm");
+    support::look_until_found("exceptions", &target, 2.0, &["storm=3"], "exception-storm");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use model::{Cell, Report};
-use support::{finds_the_illness, ids, look, look_until, rows};
+use support::{finds_the_illness, ids, look, look_until_found, rows};
 use testbed::Runtime;
 
 fn culprit(report: &Report, finding: &str) -> String {
@@ -28,7 +28,7 @@ fn forced_collections_of_the_servers_collector_are_found_too() {
         let builder = testbed::shared().target("forced-collections", runtime);
         let prefix = if runtime == Runtime::Net31 { "COMPlus" } else { "DOTNET" };
         let target = builder.env(format!("{prefix}_gcServer"), "1").start().unwrap();
-        let report = look_until("gc-pauses", &target, 3.0, &[], "induced-gc");
+        let report = look_until_found("gc-pauses", &target, 3.0, &[], "induced-gc");
         assert_eq!(culprit(&report, "induced-gc"), "Reports.MemoryJanitor.Trim", "{runtime}");
         let pauses = rows(&report, "longest");
         assert!(pauses.iter().all(|row| row[3] == Cell::from("gen 2 blocking")), "{runtime}: {pauses:?}");
@@ -38,7 +38,7 @@ fn forced_collections_of_the_servers_collector_are_found_too() {
 #[test]
 fn every_pause_is_told_with_its_parts() {
     let target = testbed::shared().target("forced-collections", Runtime::Net9).start().unwrap();
-    let report = look_until("gc-pauses", &target, 3.0, &["top=1000"], "induced-gc");
+    let report = look_until_found("gc-pauses", &target, 3.0, &["top=1000"], "induced-gc");
     for row in rows(&report, "longest") {
         let [Cell::Number(_), Cell::Number(pause), Cell::Number(stopping), ..] = row.as_slice() else {
             panic!("{row:?}")
