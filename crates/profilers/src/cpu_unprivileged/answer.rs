@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{Body, Cell, Column, Confidence, Cost, Finding, Section, Severity, Table, Unit, format_duration};
 use stacks::StackKey;
 
+use super::clocks::Used;
 use super::collect::Collected;
 use crate::Settings;
 use crate::blame;
@@ -34,21 +35,37 @@ struct Cpu {
     seen: u64,
     /// Of threads that run .NET code.
     managed: u64,
-    /// Of all threads.
+    /// Of all threads, without what was used for our sake.
     all: u64,
+    /// Used for our sake: the session's begin, the sampler, sending events.
+    ours: u64,
 }
 
 impl Cpu {
     fn of(collected: &Collected) -> Cpu {
         let mut stacks = HashMap::<StackKey, u64>::new();
+        let mut session = 0;
         for (stack, ns) in collected.threads.values().flat_map(|thread| &thread.weighed.stacks) {
-            *stacks.entry(*stack).or_default() += ns;
+            if collected.calls.is_ours(*stack) {
+                session += ns;
+            } else {
+                *stacks.entry(*stack).or_default() += ns;
+            }
         }
         let managed: u64 = collected.threads.values().map(|thread| thread.used.ran_ns).sum();
-        let outside: u64 = collected.outside.values().map(|used| used.ran_ns).sum();
-        let seen = stacks.values().sum();
-        Cpu { stacks, seen, managed: managed.max(seen), all: managed.max(seen) + outside }
+        let (mut outside, mut ours) = (0, session);
+        for used in collected.outside.values() {
+            *(if is_ours(used) { &mut ours } else { &mut outside }) += used.ran_ns;
+        }
+        let seen: u64 = stacks.values().sum();
+        let managed = managed.saturating_sub(session).max(seen);
+        Cpu { stacks, seen, managed, all: managed + outside, ours }
     }
+}
+
+/// Whether a thread exists because of us: it samples, or sends events. .NET Core 3.1 does not name it.
+fn is_ours(used: &Used) -> bool {
+    used.name == ".NET EventPipe"
 }
 
 /// A method of the program's own with the framework code it calls, or else one of the framework.
@@ -76,7 +93,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         findings: hot.and_then(|hot| finding(collected, &cpu, hot)).into_iter().collect(),
         sections,
         notes: notes(collected, &cpu),
-        cost: collected.cost.clone(),
+        cost: Cost { target_cpu_ns: Some(cpu.ours), ..collected.cost.clone() },
         measured: collected.measured,
         end: collected.end,
     }
@@ -135,7 +152,7 @@ fn method_table(calls: &Calls, rows: &[Row], cpu: &Cpu, top: usize) -> Section {
 /// Where the process's time went by kind of thread: those without .NET code have no stacks.
 fn thread_table(collected: &Collected, cpu: &Cpu) -> Section {
     let mut outside: BTreeMap<String, u64> = BTreeMap::new();
-    for used in collected.outside.values().filter(|used| used.ran_ns > 0) {
+    for used in collected.outside.values().filter(|used| used.ran_ns > 0 && !is_ours(used)) {
         *outside.entry(kind_of_work(&used.name)).or_default() += used.ran_ns;
     }
     let mut outside: Vec<(String, u64)> = outside.into_iter().collect();

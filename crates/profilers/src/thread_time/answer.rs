@@ -66,12 +66,16 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let judged: Vec<Judged<'_>> = collected.threads.iter().map(|thread| judge(thread, &mut doings)).collect();
     let show_idle = settings.choice("idle") == "show";
     // What counts: threads that do something, and of those, not the time they wait for work.
-    let counted = |judged: &&Judged<'_>| show_idle || !judged.still;
+    let ours = |judged: &Judged<'_>| {
+        judged.times.iter().any(|(stack, ..)| stack.is_some_and(|it| calls.is_ours(it)))
+    };
+    let counted = |judged: &&Judged<'_>| show_idle || !(judged.still || ours(judged));
     let mut places = Vec::new();
     for judged in judged.iter().filter(counted) {
         for (stack, doing, ns) in &judged.times {
             if let Some(stack) = stack
                 && (show_idle || *doing != Doing::Parked)
+                && !calls.is_ours(*stack)
             {
                 places.push((*stack, *doing, *ns));
             }
