@@ -37,7 +37,7 @@ namespace Box.Office
             s_meter.CreateObservableUpDownCounter("balance", () => -12.5, "EUR");
             if (broken)
             {
-                s_meter.CreateObservableGauge<int>("broken", () => throw new InvalidOperationException("the sensor is gone"));
+                s_meter.CreateObservableGauge("broken", new Func<int>(Broken));
             }
 
             var counters = new TicketCounters();
@@ -56,6 +56,8 @@ namespace Box.Office
             });
             Patient.Ready();
         }
+
+        private static int Broken() => throw new InvalidOperationException("the sensor is gone");
 
         private static IEnumerable<Measurement<double>> Temperatures()
         {

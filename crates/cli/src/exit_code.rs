@@ -63,6 +63,12 @@ pub enum Code {
     DumpPlace = 34,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
+    /// The list of counters cannot be read.
+    BadCounters = 28,
+    /// No value of any counter came.
+    NoCounters = 29,
+    /// The runtime gave no meters: another tool has them, or they failed.
+    MetersRefused = 30,
 }
 
 impl From<Code> for ExitCode {

@@ -1,5 +1,7 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod counters;
+mod dump;
 mod find;
 mod heap;
 mod ipc;
@@ -9,6 +11,7 @@ mod session;
 mod setting;
 pub mod trace_file;
 
+pub use dump::no_dump;
 pub use find::unreachable;
 pub use heap::no_heap;
 
@@ -30,7 +33,7 @@ pub struct Failure {
     next: Vec<String>,
     choices: Vec<String>,
     /// A line of input, and marks under what is wrong with it.
-    pointer: Option<(String, String)>,
+    pointer: Option<Box<(String, String)>>,
     /// The exit code of a program that we started, which stands for ours.
     program_code: Option<u8>,
 }
@@ -80,7 +83,7 @@ impl Failure {
     /// A line of input, already harmless, and marks under what is wrong with it.
     #[must_use]
     pub fn pointing(mut self, line: String, marks: String) -> Failure {
-        self.pointer = Some((line, marks));
+        self.pointer = Some(Box::new((line, marks)));
         self
     }
 
@@ -104,7 +107,7 @@ impl Failure {
             hanging(indent, &printable_within(words, LONGEST_PROSE), screen.error_width())
         };
         let mut text = format!("{} {}\n", screen.paint_error("error:", red), fit(7, &self.what));
-        if let Some((line, marks)) = &self.pointer {
+        if let Some((line, marks)) = self.pointer.as_deref() {
             text += &format!("        {line}\n        {}\n", screen.paint_error(marks, red));
         }
         if let Some(why) = &self.why {

@@ -21,6 +21,7 @@ mod output;
 mod progress;
 mod screen;
 mod selection;
+mod tui;
 
 use std::process::ExitCode;
 

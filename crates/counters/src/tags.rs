@@ -3,8 +3,8 @@
 /// Most tags of one series that are told apart; a text with more keeps the rest in the last one.
 const MAX_TAGS: usize = 64;
 
-/// Takes a text of tags apart. A part without `=` belongs to the value before it, which had a comma in it; a value may
-/// have `=` in it. What cannot be told apart is lost in the runtime already.
+/// Takes a text of tags apart. A part without `=`, or with a space in front, belongs to the value before it, which had a
+/// comma in it; a value may have `=` in it. What cannot be told apart is lost in the runtime already.
 #[must_use]
 pub fn tags(text: &str) -> Vec<(&str, &str)> {
     pairs(text, '=')
@@ -19,7 +19,7 @@ pub(crate) fn pairs(text: &str, separator: char) -> Vec<(&str, &str)> {
     for part in text.split(',') {
         let end = at + part.len();
         match part.split_once(separator) {
-            Some((key, value)) if !key.is_empty() && found.len() < MAX_TAGS => {
+            Some((key, value)) if is_key(key) && found.len() < MAX_TAGS => {
                 value_at = end - value.len();
                 found.push((key, value));
             }
@@ -34,6 +34,10 @@ pub(crate) fn pairs(text: &str, separator: char) -> Vec<(&str, &str)> {
     found
 }
 
+fn is_key(text: &str) -> bool {
+    text.chars().next().is_some_and(|first| !first.is_whitespace())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +49,7 @@ mod tests {
         assert_eq!(tags("a=1"), [("a", "1")]);
         assert_eq!(tags("a=1,b="), [("a", "1"), ("b", "")]);
         assert_eq!(tags("a=x, y,b=2"), [("a", "x, y"), ("b", "2")]);
+        assert_eq!(tags("a=x, y=z"), [("a", "x, y=z")]);
         assert_eq!(tags("a=x=y"), [("a", "x=y")]);
         assert_eq!(tags("a=1,=2"), [("a", "1,=2")], "a key is never empty");
         assert_eq!(tags("lonely"), []);

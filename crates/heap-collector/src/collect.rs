@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{BufferingMode, Client, IpcError, Level, Provider, Rundown, TraceRequest};
@@ -9,7 +10,7 @@ use event_session::{Driven, Going, Observed, SessionEnd, Waiting, observe};
 use runtime_events::{keyword, provider};
 
 use crate::collected::Collected;
-use crate::error::Error;
+use crate::error::{Error, Missing};
 use crate::owners::Assemblies;
 use crate::snapshot::{Progress, Snapshot};
 
@@ -62,19 +63,19 @@ pub fn collect(
     let began = Instant::now();
     let progress = Arc::new(Progress::default());
     let observer = Snapshot::new(Arc::clone(&progress));
-    let asking = client.clone().with_timeout(options.patience);
-    let mut waiter =
-        Waiter { progress: &progress, watch, options, seen: (0, Instant::now()), end: None, granted: None };
-    let driven = std::thread::scope(|scope| {
-        let mut asked: Option<std::thread::ScopedJoinHandle<'_, Result<(), IpcError>>> = None;
-        observe(client, &listening(options), observer, |waiting| {
-            // Asked for here and not before: the first session is open now, and its events flow.
-            let asked = asked.get_or_insert_with(|| {
-                let asking = &asking;
-                scope.spawn(move || asking.collect_tracing(&wish()).map(drop))
-            });
-            waiter.wait(waiting, asked.is_finished())
-        })
+    let mut waiter = Waiter {
+        progress: &progress,
+        watch,
+        options,
+        seen: (0, Instant::now()),
+        end: None,
+        granted: None,
+        asked: None,
+    };
+    let driven = observe(client, &listening(options), observer, |waiting| {
+        // Asked for here and not before: the first session is open now, and its events flow.
+        waiter.asked.get_or_insert_with(|| ask(client.clone()));
+        waiter.wait(waiting)
     })?;
     let end = waiter.end;
     finish(driven, end, &progress, assemblies, began)
@@ -104,10 +105,26 @@ fn wish() -> TraceRequest {
     }
 }
 
+/// Asks for the collection. The answer comes when it is over and the session that asked is ended; a thread of its own
+/// waits for it, which is left alone when the target is given up.
+fn ask(client: Client) -> Receiver<Result<(), IpcError>> {
+    let (tell, answer) = channel();
+    let asking = std::thread::Builder::new().name("ask-for-collection".into());
+    let spawned = asking.spawn(move || {
+        // As long as events flow, the collection may take what it takes.
+        let outcome = client.with_timeout(LONGEST).collect_tracing(&wish()).map(drop);
+        let _ = tell.send(outcome);
+    });
+    drop(spawned);
+    answer
+}
+
 /// Why the waiting ended before the heap was told.
 enum EarlyEnd {
     Cancelled,
     Silent(Duration),
+    /// The collection could not be asked for.
+    NotAsked(IpcError),
     /// The collection is over and no more comes.
     NoEnd,
 }
@@ -121,18 +138,26 @@ struct Waiter<'a> {
     end: Option<EarlyEnd>,
     /// Since when the wish has been granted.
     granted: Option<Instant>,
+    asked: Option<Receiver<Result<(), IpcError>>>,
 }
 
+/// Longer than any collection.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// After the collection, what is on its way comes within this time.
 const REST: Duration = Duration::from_secs(15);
 
 impl Waiter<'_> {
-    fn wait(&mut self, waiting: Waiting, granted: bool) -> Going {
+    fn wait(&mut self, waiting: Waiting) -> Going {
         if waiting.bytes != self.seen.0 {
             self.seen = (waiting.bytes, Instant::now());
         }
-        if granted {
-            self.granted.get_or_insert_with(Instant::now);
+        match self.asked.as_ref().map(Receiver::try_recv) {
+            Some(Ok(Ok(()))) => self.granted = Some(Instant::now()),
+            Some(Ok(Err(error))) => {
+                self.end = Some(EarlyEnd::NotAsked(error));
+                return Going::Stop;
+            }
+            _ => {}
         }
         let silent = self.seen.1.elapsed();
         let told = self.progress.complete.load(Ordering::Acquire);
@@ -177,6 +202,8 @@ fn finish(
     match end {
         Some(EarlyEnd::Cancelled) => return Err(Error::Cancelled),
         Some(EarlyEnd::Silent(time)) => return Err(Error::Silent(time)),
+        Some(EarlyEnd::NotAsked(error)) if driven.end != SessionEnd::TargetExited => return Err(error.into()),
+        Some(EarlyEnd::NotAsked(_)) => return Err(Error::TargetExited),
         Some(EarlyEnd::NoEnd) | None => {}
     }
     if driven.end == SessionEnd::TargetExited && !told {
@@ -192,15 +219,18 @@ fn finish(
         return Err(Error::NoHeap);
     }
     missing.undecodable = seen.undecodable;
-    // What is dropped after the collection is rundown, of which only names of modules are used.
-    if !told || missing.node_events + missing.edge_events + missing.root_events > 0 {
-        missing.events = seen.losses.events;
-    }
+    // The last events of a list leave no gap in its numbers when they are dropped, so any loss counts.
+    missing.events = seen.losses.events;
     if !missing.is_nothing() {
         return Err(Error::Incomplete(missing));
     }
     let pause = snapshot.pause();
-    let (graph, unnamed_types) = snapshot.graph(assemblies)?;
+    let (graph, unnamed_types) = snapshot.graph(assemblies).map_err(|error| match error {
+        Error::Graph(heap_graph::Error::LostReferences { announced, given }) => {
+            Error::Incomplete(Missing { references: announced.abs_diff(given), ..Missing::default() })
+        }
+        other => other,
+    })?;
     Ok(Collected {
         graph,
         pause,

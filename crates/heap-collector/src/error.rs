@@ -44,6 +44,8 @@ pub struct Missing {
     pub node_events: u64,
     /// Events of references that did not come.
     pub edge_events: u64,
+    /// References that objects announced and that did not come.
+    pub references: u64,
     /// Events of roots that did not come.
     pub root_events: u64,
     /// Events that could not be understood.
@@ -66,6 +68,7 @@ impl std::fmt::Display for Missing {
             (self.events, "events dropped by the runtime"),
             (self.node_events, "lists of objects missing"),
             (self.edge_events, "lists of references missing"),
+            (self.references, "references missing"),
             (self.root_events, "lists of roots missing"),
             (self.undecodable, "events not understood"),
         ];

@@ -24,6 +24,7 @@ mod collected;
 mod error;
 mod estimate;
 mod owners;
+mod room;
 mod snapshot;
 mod type_name;
 
@@ -32,4 +33,5 @@ pub use collected::{Collected, Pause};
 pub use error::{Error, Missing};
 pub use estimate::estimated_pause;
 pub use owners::Assemblies;
+pub use room::spare_room;
 pub use type_name::readable;

@@ -61,7 +61,7 @@ pub fn append_object(out: &mut Vec<u8>, offset: u64, block: &WholeBlock<'_>) {
     out.push(tag::END);
     if block.kind != BlockKind::Trace {
         out.extend_from_slice(&length(block.body.len()));
-        while (offset + (out.len() - begin) as u64) % 4 != 0 {
+        while !(offset + (out.len() - begin) as u64).is_multiple_of(4) {
             out.push(0);
         }
     }

@@ -7,9 +7,10 @@ use nettrace::{BlockKind, Item, Reader, SequenceNumber, ThreadIndex, Timestamp};
 
 fn fixtures() -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let paths = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let paths =
+        std::fs::read_dir(folder).expect("the folder can be read").flatten().map(|entry| entry.path());
     let traces = paths.filter(|path| path.extension().is_some_and(|name| name == "nettrace"));
-    let read = traces.map(|path| (path.clone(), std::fs::read(path).unwrap()));
+    let read = traces.map(|path| (path.clone(), std::fs::read(path).expect("the fixture can be read")));
     // Before version 6 the length of a name follows.
     let objects: Vec<_> = read.filter(|(_, bytes)| bytes[8..12] != [0; 4]).collect();
     assert!(objects.len() >= 4, "{objects:?}");
@@ -43,7 +44,7 @@ fn from(bytes: &[u8], cut: usize) -> Option<(Vec<u8>, u64)> {
     let mut reader = Reader::for_copying(bytes);
     let (mut blocks, mut events) = (0, 0);
     loop {
-        match reader.next().unwrap() {
+        match reader.next().expect("the fixture is sound") {
             None => break,
             Some(Item::Event(_)) if blocks >= cut => events += 1,
             Some(Item::Block(block)) => {
@@ -86,8 +87,8 @@ fn from(bytes: &[u8], cut: usize) -> Option<(Vec<u8>, u64)> {
     for (kind, body) in &rest {
         let mut changed = Vec::new();
         match kind {
-            BlockKind::Events => numbers.events(body, &mut changed).unwrap(),
-            BlockKind::SequencePoint => numbers.sequence_point(body, &mut changed).unwrap(),
+            BlockKind::Events => numbers.events(body, &mut changed).expect("a sound block"),
+            BlockKind::SequencePoint => numbers.sequence_point(body, &mut changed).expect("a sound block"),
             _ => changed.clone_from(body),
         }
         put(*kind, &changed);

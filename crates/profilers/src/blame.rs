@@ -8,17 +8,19 @@ pub(crate) const UNNAMED: &str = "?";
 /// The innermost frame of the program's own code; if all of it is the framework's, the innermost with a name.
 pub(crate) fn own_frame(frames: &[Frame]) -> Option<&Frame> {
     let named = || frames.iter().filter(|frame| frame.name != UNNAMED);
-    named().find(|frame| is_own(frame)).or_else(|| named().find(|frame| !is_throw_helper(frame)))
+    named().find(|frame| is_own(frame)).or_else(|| named().find(|frame| !is_plumbing(frame)))
 }
 
 /// The innermost frame that is not part of how the runtime throws exceptions.
 pub(crate) fn throwing_frame(frames: &[Frame]) -> Option<&Frame> {
-    frames.iter().find(|frame| frame.name != UNNAMED && !is_throw_helper(frame))
+    frames.iter().find(|frame| frame.name != UNNAMED && !is_plumbing(frame))
 }
 
-/// From .NET 9 on exceptions are dispatched by managed code, which stands above the frame that threw.
-pub(crate) fn is_throw_helper(frame: &Frame) -> bool {
+/// From .NET 9 on exceptions are dispatched, and some events written, by managed code, which stands above the frame
+/// that is meant.
+pub(crate) fn is_plumbing(frame: &Frame) -> bool {
     frame.name.starts_with("System.Runtime.EH.")
+        || frame.name.starts_with("System.Diagnostics.Tracing.NativeRuntimeEventSource.")
 }
 
 /// Whether a frame is of the program or of a library it brought along, and not of .NET itself.

@@ -20,6 +20,7 @@ mod allocations;
 mod blame;
 mod capped;
 mod collections;
+mod contention;
 mod cpu_unprivileged;
 mod error;
 mod events;
@@ -32,6 +33,7 @@ mod registry;
 mod run;
 mod sampling;
 mod settings;
+mod shortage;
 #[cfg(test)]
 mod specimen;
 mod stack_section;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::allocations::Allocations;
+use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
@@ -13,6 +14,8 @@ use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
+pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &Contention];
 pub static PROFILERS: &[&dyn Profiler] =
     &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool, &Exceptions, &Allocations, &GcPauses];
 

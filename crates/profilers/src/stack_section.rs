@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use model::{Body, Frame, Section, Stack, Stacks, Unit};
 
-use crate::blame::is_throw_helper;
+use crate::blame::is_plumbing;
 
 /// A section with the heaviest stacks, at most this many; none if there is none to show.
 pub(crate) fn stack_section(
@@ -50,7 +50,7 @@ fn merged(stacks: impl IntoIterator<Item = (u64, Vec<Frame>)>) -> Vec<(u64, Vec<
 fn shortened(frames: Vec<Frame>) -> Vec<Frame> {
     frames
         .into_iter()
-        .skip_while(is_throw_helper)
+        .skip_while(is_plumbing)
         .map(|mut frame| {
             if let Some(module) = &frame.module {
                 let file = module.rsplit(['/', '\\']).next().unwrap_or(module);

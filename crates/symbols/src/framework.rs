@@ -12,15 +12,24 @@ const OTHERS: &[&str] = &[
     "Anonymously Hosted DynamicMethods Assembly",
 ];
 
+/// First parts of the names of framework types, for a frame whose module is not known. Dynamic methods are among
+/// them: they stand for what made them.
+const NAMESPACES: &[&str] = &["System", "Microsoft", "Interop", "Internal", "dynamicClass"];
+
 /// Whether a frame belongs to the framework or the runtime rather than to the program: its module is called `System.*`
 /// or `Microsoft.*`, or the runtime made it itself. The first frame that is not is usually the one to name.
 ///
 /// An assembly of the program that is called `Microsoft.*` is taken for the framework.
 #[must_use]
 pub fn is_framework(frame: &Frame) -> bool {
-    match (frame.kind, &frame.module) {
+    match (frame.kind, frame.module.as_deref()) {
         (FrameKind::Managed, Some(module)) => is_framework_module(module),
-        // A method that was made at run time has no module; it stands for what made it.
+        (FrameKind::Managed, None) => {
+            // A frame without a method is called by a mark, `?` for example.
+            let is_named =
+                frame.name.starts_with(|letter: char| letter.is_alphabetic() || "<_".contains(letter));
+            !is_named || NAMESPACES.contains(&frame.name.split('.').next().unwrap_or_default())
+        }
         _ => true,
     }
 }
@@ -58,7 +67,10 @@ mod tests {
         for module in ["Patients", "/app/Shop.dll", "SystemOfOurs", "MicrosoftLike.Parts"] {
             assert!(!is_framework(&frame(FrameKind::Managed, Some(module))), "{module}");
         }
-        assert!(is_framework(&frame(FrameKind::Managed, None)));
+        assert!(!is_framework(&frame(FrameKind::Managed, None)));
+        for name in ["System.String.Concat", "Interop.Sys.Read", "dynamicClass.lambda_method1", "?", ""] {
+            assert!(is_framework(&Frame { name: name.into(), ..frame(FrameKind::Managed, None) }), "{name}");
+        }
         assert!(is_framework(&frame(FrameKind::Stub, Some("Patients"))));
     }
 }

@@ -6,7 +6,7 @@ use diagnostics_ipc::{Client, Granted, TraceRequest};
 use event_session::{Going, SessionEnd, Waiting, drive};
 use nettrace::copying::WholeBlock;
 
-use crate::copy::{Sink, Tally, copy};
+use crate::copy::{Sink, Tally, copy, inspect};
 use crate::error::RecordingError;
 use crate::file::TraceFile;
 use crate::live::Live;
@@ -71,10 +71,17 @@ pub fn record(
         },
         |waiting| if live.has_failed() || live.saw_stopping_event() { Going::Stop } else { wait(waiting) },
     )?;
-    let (tally, sink) = driven.value;
+    let (mut tally, sink) = driven.value;
+    let path = sink.file.path().to_owned();
     let (size, failure) = match (sink.file.finish(), sink.failure) {
         (Ok(size), failure) => (size, failure),
         (Err(error), failure) => (0, failure.or(Some(error))),
     };
+    if failure.is_some()
+        && let Some(kept) = inspect(&path)
+    {
+        // The stream was read to its end all the same; what counts is what the file has of it.
+        tally = Tally { end: tally.end, ..kept };
+    }
     Ok(Recorded { end: driven.end, tally, granted: driven.granted, size, elapsed: driven.elapsed, failure })
 }

@@ -206,6 +206,13 @@ impl Selection {
         }
     }
 
+    /// What a runtime of this version names at the end instead of what was asked for; none if it can do as asked.
+    #[must_use]
+    pub fn steps_down(&self, runtime_major: Option<u32>) -> Option<Rundown> {
+        let asked = self.rundown(Some(RUNDOWN_BY_KEYWORD_SINCE));
+        Some(self.rundown(runtime_major)).filter(|given| *given != asked)
+    }
+
     /// The providers alone.
     #[must_use]
     pub fn requested(&self) -> Vec<Provider> {
@@ -286,6 +293,10 @@ mod tests {
         assert_eq!(rundown("gc-collect", None, Some(9)), Rundown::Keywords(1));
         assert_eq!(rundown("gc-collect", None, Some(8)), Rundown::None);
         assert_eq!(rundown("gc-collect", None, None), Rundown::None);
+        let gc = select(Asked { profiles: Some("gc-collect"), ..Asked::default() });
+        assert_eq!(gc.steps_down(Some(8)), Some(Rundown::None));
+        assert_eq!(gc.steps_down(Some(9)), None);
+        assert_eq!(select(Asked::default()).steps_down(None), None);
         assert_eq!(rundown("gc-collect", Some(true), Some(8)), Rundown::Default);
         assert_eq!(rundown("gc-collect,dotnet-common", None, Some(8)), Rundown::Default);
         assert_eq!(rundown("dotnet-common", Some(false), Some(10)), Rundown::None);

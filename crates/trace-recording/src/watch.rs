@@ -7,7 +7,7 @@ use runtime_events::counters::CounterReading;
 use runtime_events::gc::SuspendReason;
 use runtime_events::{RuntimeEvent, decode, provider};
 
-use crate::condition::{Condition, Side};
+use crate::condition::{Condition, Gauge, Side};
 use crate::live::{Fired, Live};
 use crate::stopping_event::{Likeness, StoppingEvent};
 
@@ -138,10 +138,19 @@ impl Watcher {
                 && (wanted_provider, wanted) == (from, name)
                 && holds_long_enough(condition, value * scale, since)
             {
-                live.fire(Fired { condition: condition.to_string(), seen: format!("{name} is {value}") });
+                let seen = match gauge {
+                    Gauge::Heap => format!("{value:.0} MB"),
+                    _ => format!("{name} is {}", shortened(value)),
+                };
+                live.fire(Fired { condition: condition.to_string(), seen });
             }
         }
     }
+}
+
+/// Whole numbers as they are, others with two decimals.
+fn shortened(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
 }
 
 /// Whether a level is on its side of the threshold, and has been for as long as it must.

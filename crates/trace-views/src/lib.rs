@@ -31,6 +31,7 @@
 mod collected;
 mod event_kinds;
 mod marker;
+mod outside;
 mod pass;
 mod request;
 mod sampler;

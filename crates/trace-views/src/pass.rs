@@ -11,6 +11,7 @@ use symbols::CodeMap;
 use crate::collected::Collected;
 use crate::event_kinds::EventKinds;
 use crate::marker::{self, Markers};
+use crate::outside;
 use crate::request::{Lines, Request, Wanted};
 use crate::sampler::Sampler;
 use crate::stack_ids::StackIds;
@@ -97,6 +98,8 @@ struct Pass {
     counts: Vec<u64>,
     events: u64,
     undecodable: u64,
+    /// Samples that say they are of managed code.
+    managed_samples: u64,
     end: Timestamp,
     command_line: Option<String>,
     runtime: Option<String>,
@@ -107,6 +110,8 @@ impl Pass {
         let views = View::ALL.iter().map(|view| {
             let is_wanted = match &request.wanted {
                 Wanted::Best => true,
+                // Time in managed code is a part of thread time, which is told apart at the end.
+                Wanted::View(View::ManagedTime) => *view == View::ThreadTime,
                 Wanted::View(wanted) => wanted == view,
                 Wanted::Event(_) | Wanted::Summary => false,
             };
@@ -136,6 +141,7 @@ impl Pass {
             counts: vec![0; View::ALL.len()],
             events: 0,
             undecodable: 0,
+            managed_samples: 0,
             command_line: None,
             runtime: None,
         }
@@ -157,6 +163,9 @@ impl Pass {
     fn finish(mut self, request: &Request, complete: impl FnOnce(&mut Summary)) -> Reading {
         let end_ns = self.nanos(self.end);
         self.finish_waits(end_ns);
+        let samples = self.counts[View::ThreadTime.place()];
+        self.counts[View::ManagedTime.place()] = samples;
+        let samples_tell = outside::samples_tell(samples, self.managed_samples, self.runtime.as_deref());
         let chosen = self.choose(request);
         let counts = View::ALL.iter().zip(&self.counts);
         let views = counts.filter(|(_, events)| **events > 0);
@@ -175,6 +184,7 @@ impl Pass {
             losses: nettrace::Losses::default(),
             undecodable: self.undecodable,
             unknown_ns: self.sampler.unknown_ns,
+            samples_tell,
             names: Names::default(),
             damage: None,
         };
@@ -217,7 +227,16 @@ impl Pass {
             threads: self.threads.into_rows(),
             samples,
         };
+        if matches!(view, Some(View::ThreadTime | View::ManagedTime)) && !samples_tell {
+            outside::guess(&mut profile);
+        }
+        if view == Some(View::ManagedTime) {
+            outside::drop_outside(&mut profile);
+        }
         profile.tidy();
+        if profile.samples.is_empty() {
+            return Reading { profile: None, view: None, summary };
+        }
         Reading { profile: Some(profile), view, summary }
     }
 
@@ -252,6 +271,7 @@ impl Pass {
                 if first == View::ThreadTime { first } else { most }
             }
         };
-        Some((Some(view), self.views.get_mut(view.place())?.take()?))
+        let source = if view == View::ManagedTime { View::ThreadTime } else { view };
+        Some((Some(view), self.views.get_mut(source.place())?.take()?))
     }
 }

@@ -15,21 +15,13 @@ pub(crate) struct Span {
     pub thread: ThreadSlot,
     pub at_ns: u64,
     pub length_ns: u64,
-    pub seen: Seen,
-}
-
-/// What was seen of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
     pub stack: Option<StackKey>,
-    /// Whether it was in managed code.
-    pub is_managed: bool,
 }
 
 #[derive(Clone, Copy, Default)]
 struct ThreadState {
     /// The sample whose length is not known yet.
-    pending: Option<(u64, Seen)>,
+    pending: Option<(u64, Option<StackKey>)>,
     /// The last round it was in; rounds count from 1.
     round: u64,
     /// How long its last sample but one was.
@@ -51,7 +43,13 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Takes in a sample; `known` gets what is now known.
-    pub fn sample(&mut self, thread: ThreadSlot, at_ns: u64, seen: Seen, mut known: impl FnMut(Span)) {
+    pub fn sample(
+        &mut self,
+        thread: ThreadSlot,
+        at_ns: u64,
+        stack: Option<StackKey>,
+        mut known: impl FnMut(Span),
+    ) {
         let place = thread.0 as usize;
         if self.threads.len() <= place {
             self.threads.resize(place + 1, ThreadState::default());
@@ -61,7 +59,7 @@ impl Sampler {
         }
         self.close(thread, at_ns, &mut known);
         let state = &mut self.threads[place];
-        state.pending = Some((at_ns, seen));
+        state.pending = Some((at_ns, stack));
         state.round = self.round;
         self.now.push(thread);
     }
@@ -84,12 +82,12 @@ impl Sampler {
     /// The pending sample of a thread ends here.
     fn close(&mut self, thread: ThreadSlot, end_ns: u64, known: &mut impl FnMut(Span)) {
         let Some(state) = self.threads.get_mut(thread.0 as usize) else { return };
-        let Some((at_ns, seen)) = state.pending.take() else { return };
+        let Some((at_ns, stack)) = state.pending.take() else { return };
         let whole = end_ns.saturating_sub(at_ns);
         let length_ns = whole.min(LONGEST_NS);
         self.unknown_ns = self.unknown_ns.saturating_add(whole - length_ns);
         state.usual_ns = Some(length_ns);
-        known(Span { thread, at_ns, length_ns, seen });
+        known(Span { thread, at_ns, length_ns, stack });
     }
 
     /// No sample follows: the last ones are as long as the ones before them, or as the sampler's interval.
@@ -115,7 +113,7 @@ mod tests {
         let mut spans = Vec::new();
         let mut known = |span: Span| spans.push((span.thread.0, span.at_ns / MS, span.length_ns / MS));
         for (thread, at) in samples {
-            sampler.sample(ThreadSlot(*thread), at * MS, Seen::default(), &mut known);
+            sampler.sample(ThreadSlot(*thread), at * MS, None, &mut known);
         }
         sampler.finish(10 * MS, end * MS, &mut known);
         spans.sort_unstable();

@@ -70,6 +70,8 @@ pub struct Summary {
     pub undecodable: u64,
     /// Time of threads that no sample stands for, because rounds of samples were too far apart.
     pub unknown_ns: u64,
+    /// Whether samples say if managed code ran. If not, the innermost method was asked.
+    pub samples_tell: bool,
     /// Places in code, and how many have a name; of the collected stacks.
     pub names: Names,
     /// Where and how the trace is damaged or cut off, if it is.

@@ -35,9 +35,9 @@ pub struct Collecting {
     /// Give up when the process sends nothing for this long
     #[arg(short, long, value_name = "TIME", default_value = "10m")]
     pub timeout: String,
-    /// Room for events in the process, in MB
-    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub buffer: u32,
+    /// Room for events in the process, in MB [default: a quarter of what is free, 64 to 1024]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub buffer: Option<u32>,
 }
 
 /// `drdotnet gcdump collect`

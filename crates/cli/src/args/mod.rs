@@ -1,6 +1,9 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod gcdump;
+mod counters;
+mod dump;
+mod gcdump;
 mod sessions;
 mod target;
 pub mod trace;
@@ -11,6 +14,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use gcdump::GcdumpArgs;
+pub use counters::{
+    CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
+};
+pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
+pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
@@ -60,8 +68,12 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
     /// The heap of a process: collect it, what is on it, what grew, what holds it
     Gcdump(GcdumpArgs),
+    /// Show or record the counters of processes
+    Counters(CountersArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

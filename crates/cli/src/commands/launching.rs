@@ -4,6 +4,7 @@
 //! (SIGKILL), the kernel ends the direct child only: what a shell has started for us stays.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ pub enum ProgramIo {
     ToStandardError,
     /// Nowhere.
     Hidden,
-    /// As ours.
+    /// As ours, but a terminal is not read from.
     Shared,
 }
 
@@ -193,6 +194,8 @@ fn prepare(program: &OsString, arguments: &[OsString], io: ProgramIo) -> Result<
     match io {
         ProgramIo::ToStandardError => command.stdin(Stdio::null()).stdout(stderr()?).stderr(stderr()?),
         ProgramIo::Hidden => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
+        // It is no part of the terminal's foreground, so to read from the terminal would stop it.
+        ProgramIo::Shared if std::io::stdin().is_terminal() => command.stdin(Stdio::null()),
         ProgramIo::Shared => &mut command,
     };
     Ok(command)

@@ -96,7 +96,12 @@ pub fn render(format: Exposition, processes: &[Exposed<'_>]) -> String {
             (Exposition::Prometheus, Kind::Counter) => format!("{name}_total"),
             _ => name.clone(),
         };
-        text += &format!("# HELP {shown} {}\n# TYPE {shown} {}\n", family.help, family.kind.word());
+        let mut help = escaped(&family.help);
+        if format == Exposition::Prometheus {
+            // There, a quote in a help text is not escaped, and must not be.
+            help = help.replace("\\\"", "\"");
+        }
+        text += &format!("# HELP {shown} {help}\n# TYPE {shown} {}\n", family.kind.word());
         if let (Exposition::OpenMetrics, Some(unit)) = (format, family.unit) {
             text += &format!("# UNIT {shown} {unit}\n");
         }
@@ -123,12 +128,11 @@ fn families(processes: &[Exposed<'_>]) -> BTreeMap<String, Family> {
             let name = claim(&mut owners, &wanted, kind);
             // A number behind the name, and it does not end with its unit any more.
             let unit = unit.filter(|unit| name.ends_with(unit));
-            let help =
-                || escaped(series.counter.description.as_deref().unwrap_or(series.counter.shown_name()));
+            let help = series.counter.description.as_deref().unwrap_or(series.counter.shown_name());
             let family = families.entry(name.clone()).or_insert_with(|| Family {
                 kind,
                 unit,
-                help: help(),
+                help: help.to_owned(),
                 seen: BTreeSet::new(),
                 lines: String::new(),
             });
@@ -171,13 +175,18 @@ fn samples(lines: &mut String, name: &str, labels: &str, series: &Series) {
         Reading::Gauge(value) | Reading::UpDown { value, .. } => line("", "", *value),
         Reading::Counter { total: Some(total), .. } => line("_total", "", *total),
         Reading::Counter { .. } | Reading::Increment { .. } => line("_total", "", series.accumulated),
-        Reading::Histogram { quantiles, .. } => {
+        Reading::Histogram { quantiles, count, sum } => {
             for one in quantiles {
                 line("", &format!(",quantile=\"{}\"", prometheus(one.quantile)), one.value);
             }
-            line("_sum", "", series.accumulated);
-            #[expect(clippy::cast_precision_loss, reason = "the format has floating point numbers only")]
-            line("_count", "", series.counted as f64);
+            // Runtimes before 8 tell neither.
+            if sum.is_some() {
+                line("_sum", "", series.accumulated);
+            }
+            if count.is_some() {
+                #[expect(clippy::cast_precision_loss, reason = "the format has floating point numbers only")]
+                line("_count", "", series.counted as f64);
+            }
         }
     }
 }

@@ -9,15 +9,12 @@ use super::Pass;
 use crate::collected::Collected;
 use crate::event_kinds::Role;
 use crate::marker;
-use crate::sampler::{Seen, Span};
+use crate::sampler::Span;
 use crate::stack_ids::Innermost;
 use crate::view::View;
 
 /// In the payload of a sample: the thread was outside managed code.
 const EXTERNAL: u32 = 1;
-
-/// Views that are made of the runtime's samples.
-const SAMPLED: [View; 2] = [View::ThreadTime, View::ManagedTime];
 
 impl Pass {
     pub(super) fn event(&mut self, event: &Event<'_>) {
@@ -72,8 +69,8 @@ impl Pass {
         };
         let is_managed = u32::from_le_bytes(*kind) != EXTERNAL;
         self.counts[View::ThreadTime.place()] += 1;
-        self.counts[View::ManagedTime.place()] += u64::from(is_managed);
-        if !SAMPLED.iter().any(|view| self.is_collected(*view)) {
+        self.managed_samples += u64::from(is_managed);
+        if !self.is_collected(View::ThreadTime) {
             return;
         }
         if std::mem::take(&mut self.takes_best) {
@@ -88,7 +85,7 @@ impl Pass {
         }
         let at_ns = self.nanos(event.header.timestamp);
         let Pass { sampler, views, threads, thread: wanted, .. } = self;
-        sampler.sample(thread, at_ns, Seen { stack, is_managed }, |span| {
+        sampler.sample(thread, at_ns, stack, |span| {
             if wanted.is_none_or(|wanted| threads.id(span.thread) == Some(wanted)) {
                 add_span(views, span);
             }
@@ -189,15 +186,11 @@ impl Pass {
     }
 }
 
-/// Adds some time of a thread to the views that show it.
+/// Adds some time of a thread.
 fn add_span(views: &mut [Option<Collected>], span: Span) {
-    let Span { thread, at_ns, length_ns, seen } = span;
-    for view in SAMPLED {
-        if (seen.is_managed || view == View::ThreadTime)
-            && let Some(Some(collected)) = views.get_mut(view.place())
-        {
-            collected.add(Sample { at_ns, weight: length_ns, thread, stack: seen.stack });
-        }
+    let Span { thread, at_ns, length_ns, stack } = span;
+    if let Some(Some(collected)) = views.get_mut(View::ThreadTime.place()) {
+        collected.add(Sample { at_ns, weight: length_ns, thread, stack });
     }
 }
 

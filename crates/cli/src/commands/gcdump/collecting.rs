@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
 use event_session::Going;
-use heap_collector::{Assemblies, Collected, Options, Stage, Watch, estimated_pause};
+use heap_collector::{Assemblies, Collected, Options, Stage, Watch, estimated_pause, spare_room};
 use model::{Unit, format_duration, parse_duration};
 use process_view::Process;
 use reports::printable;
@@ -49,7 +49,7 @@ pub struct Fresh {
 
 /// Collects. What can be wrong with the arguments has been looked at by then.
 pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, Failure> {
-    let options = Options { buffer_mb: how.buffer, patience: parse_duration(&how.timeout)? };
+    let patience = parse_duration(&how.timeout)?;
     // The runtime cannot be stopped in the middle, and 3.1 crashes when a session is left: one Ctrl+C is enough.
     let interrupt = Interrupt::listen(Second::IsIgnored)
         .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
@@ -60,6 +60,8 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
     let client = process.client().ok_or_else(|| {
         Failure::new(Code::DiagnosticsOff, format!("process {} has no diagnostics socket", process.pid))
     })?;
+    let buffer_mb = how.buffer.unwrap_or_else(|| spare_room(process.pid.0));
+    let options = Options { buffer_mb, patience };
     announce(&process, how, screen, &interrupt)?;
     let mut progress =
         Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
@@ -68,7 +70,7 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
     progress.end();
     match outcome {
         Ok(heap) => Ok(Fresh { process, heap }),
-        Err(error) => Err(crate::explain::no_heap(error, &process, how.buffer)),
+        Err(error) => Err(crate::explain::no_heap(error, &process, buffer_mb)),
     }
 }
 

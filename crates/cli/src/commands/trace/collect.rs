@@ -1,6 +1,7 @@
 //! `drdotnet trace collect`
 
 mod ending;
+mod flight;
 mod keyboard;
 mod opening;
 mod place;
@@ -26,9 +27,9 @@ use self::keyboard::{Key, Keyboard, Keys};
 use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
-use super::super::launching::{self, Program, ProgramIo};
 use crate::args::trace::{CollectArgs, RecordingFormat};
 use crate::commands::json;
+use crate::commands::launching::{self, Program, ProgramIo};
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::{Failure, unreachable};
@@ -59,12 +60,22 @@ struct Signals {
 pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
     let (mut target, signals) = reach(args)?;
-    to_stderr(&opening::remarks(&plan.selection));
-    to_stderr(&format!("{}\n", opening::table(&plan.selection)));
+    if !plan.is_quiet {
+        to_stderr(&opening::remarks(&plan.selection));
+        to_stderr(&format!("{}\n", opening::table(&plan.selection)));
+    }
     let mut place = Place::new(plan.output.as_deref(), &target.process);
     let keyboard = |keys| if args.show_child_io { Keyboard::none() } else { Keyboard::open(keys) };
-    let file = place.next()?;
-    let outcome = plain(&plan, &mut target, file, &signals, keyboard(Keys::Enter), screen);
+    let outcome = match plan.keep {
+        None => {
+            let file = place.next()?;
+            plain(&plan, &mut target, file, &signals, keyboard(Keys::Enter), screen)
+        }
+        Some(keep) => {
+            let keyboard = keyboard(Keys::SaveAndStop);
+            flight::record_flight(&plan, keep, &mut target, place, &signals, keyboard, screen)
+        }
+    };
     let ended = farewell(target.program.take(), outcome.as_ref().is_ok_and(|outcome| outcome.target_exited));
     let outcome = outcome?;
     outcome.result?;
@@ -126,9 +137,11 @@ fn plain(
 ) -> Result<Outcome, Failure> {
     let path = file.path().to_owned();
     let replaces = if file.replaces() { " (replaces the one that was there)" } else { "" };
-    to_stderr(&opening::heading(plan, &target.process, &format!("{}{replaces}", path.display())));
+    if !plan.is_quiet {
+        to_stderr(&opening::heading(plan, &target.process, &format!("{}{replaces}", path.display())));
+    }
     let hint = if keyboard.is_there() { "Enter or Ctrl+C stops" } else { "Ctrl+C stops" };
-    let status = RefCell::new(Status::new(screen, target.process.pid, hint));
+    let status = RefCell::new(Status::new(screen, plan, target.process.pid, hint));
     let live = Live::default();
     let mut resumed: Result<(), Failure> = Ok(());
     let mut is_held = std::mem::take(&mut target.is_held);
@@ -159,7 +172,7 @@ fn plain(
     resumed?;
     to_stderr(&opening::given_up(&recorded.granted, &target.process));
     let target_exited = recorded.end == SessionEnd::TargetExited;
-    let result = deliver(plan, &path, recorded, target, None);
+    let result = deliver(plan, &path, recorded, &target.process, None);
     Ok(Outcome { target_exited, result })
 }
 
@@ -168,20 +181,28 @@ fn deliver(
     plan: &Plan,
     path: &Path,
     mut recorded: Recorded,
-    target: &Target,
+    process: &DotnetProcess,
     cause: Option<&str>,
 ) -> Result<(), Failure> {
     let naming = if recorded.size > 0 { naming(path) } else { None };
-    let ending = Ending { path, recorded: &recorded, naming, buffer_mb: plan.buffer_mb, cause };
+    let buffer_mb = plan.buffer_mb;
+    let ending = Ending {
+        path,
+        recorded: &recorded,
+        naming,
+        buffer_mb,
+        rundown: plan.request(process).rundown,
+        cause,
+    };
     let text =
         if plan.json { json(&ending.json())? } else { format!("{}\n{}", ending.text(), ending.next()) };
     if recorded.size > 0 {
-        // A recording that went to standard output must not be followed by words.
+        // A recording that went to standard output must not be followed by words, nor what a program has written.
         let is_file = path.metadata().is_ok_and(|file| file.is_file());
-        if is_file { output::to_stdout(&text)? } else { to_stderr(&text) }
+        if is_file && !plan.is_quiet { output::to_stdout(&text)? } else { to_stderr(&text) }
     }
     convert(plan.format, path);
-    match ending::failure(&mut recorded, path, target.process.pid) {
+    match ending::failure(&mut recorded, path, process.pid) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }

@@ -204,6 +204,9 @@ impl Written<'_> {
         if let Some(advice) = trace_file::advice(summary) {
             row("", advice);
         }
+        if let Some(caveat) = trace_file::caveat(self.reading.view, summary) {
+            row("Note", caveat);
+        }
         if let Place::File(path) = place {
             row("Open", &opens(self.format, path));
         }

@@ -159,6 +159,9 @@ fn notes(profile: &Profile, reading: &Reading, screen: &Screen) -> String {
         weight(profile.weight, profile.total()),
         profile.threads.len()
     ));
+    if let Some(caveat) = trace_file::caveat(reading.view, &reading.summary) {
+        line(caveat.to_owned());
+    }
     if reading.view == Some(View::ThreadTime) {
         line("waiting threads count as well; --view managed-time leaves them out".to_owned());
     }

@@ -101,6 +101,14 @@ pub fn advice(summary: &Summary) -> Option<&'static str> {
     )
 }
 
+/// What has to be known about the times of samples.
+pub fn caveat(view: Option<View>, summary: &Summary) -> Option<&'static str> {
+    let is_sampled = matches!(view, Some(View::ThreadTime | View::ManagedTime));
+    (is_sampled && !summary.samples_tell).then_some(
+        "this runtime does not say whether a thread was in managed code; the innermost method was judged by its name",
+    )
+}
+
 /// A trace, for scripts.
 #[derive(Serialize)]
 pub struct SummaryJson {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use diagnostics_ipc::Rundown;
 use event_session::SessionEnd;
 use model::format_duration;
 use serde::Serialize;
@@ -23,6 +24,7 @@ pub struct Ending<'a> {
     pub recorded: &'a Recorded,
     pub naming: Option<Naming>,
     pub buffer_mb: u32,
+    pub rundown: Rundown,
     /// Why it was saved, if a condition or a key asked for it.
     pub cause: Option<&'a str>,
 }
@@ -90,9 +92,10 @@ impl Ending<'_> {
         if unnamed == 0 {
             return None;
         }
-        let why = match (&self.recorded.tally.end, self.recorded.tally.naming_events) {
-            (StreamEnd::Proper, 0) => ": no rundown was asked for",
-            (StreamEnd::Proper, _) => " (stubs of the runtime, or code that is gone)",
+        let why = match (&self.recorded.tally.end, self.rundown) {
+            _ if self.recorded.failure.is_some() => ": there was no room for them",
+            (StreamEnd::Proper, Rundown::Default) => " (stubs of the runtime, or code that is gone)",
+            (StreamEnd::Proper, _) => ": such events need no names; --rundown true asks for them",
             _ => ": the target could not name them at the end",
         };
         Some(format!("{unnamed} of {addresses} addresses in stacks have none{why}"))
@@ -235,7 +238,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

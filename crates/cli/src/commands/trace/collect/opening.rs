@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use diagnostics_ipc::{Feature, Granted};
+use diagnostics_ipc::{Feature, Granted, Rundown};
 use discovery::DotnetProcess;
 use reports::printable;
 use trace_recording::{Remark, Selection, level_name};
@@ -54,6 +54,7 @@ pub fn heading(plan: &Plan, process: &DotnetProcess, output: &str) -> String {
     if let Some(duration) = plan.duration {
         text += &format!("Trace Duration : {}\n", clock(duration));
     }
+    text += &step_down(plan, process);
     if dies_with_the_tool(process) {
         text += "warning: this runtime crashes if the tool that traces it is killed (kill -9); end the recording with \
                  Ctrl+C or SIGTERM\n";
@@ -61,10 +62,23 @@ pub fn heading(plan: &Plan, process: &DotnetProcess, output: &str) -> String {
     text
 }
 
+/// What is known beforehand that the runtime cannot do.
+fn step_down(plan: &Plan, process: &DotnetProcess) -> String {
+    let instead = match plan.selection.steps_down(runtime_major(process)) {
+        None => return String::new(),
+        Some(Rundown::None) => "nothing",
+        Some(_) => "everything",
+    };
+    format!("note: {} cannot choose what it names at the end (9 can): {instead} is named\n", version(process))
+}
+
+fn version(process: &DotnetProcess) -> String {
+    runtime_major(process).map_or_else(|| "this runtime".to_owned(), |major| format!(".NET {major}"))
+}
+
 /// What the runtime could not do.
 pub fn given_up(granted: &Granted, process: &DotnetProcess) -> String {
-    let version =
-        runtime_major(process).map_or_else(|| "this runtime".to_owned(), |major| format!(".NET {major}"));
+    let version = version(process);
     let lines = granted.given_up.iter().map(|feature| match feature {
         Feature::RundownKeywords => {
             format!("note: {version} cannot choose what it names at the end (9 can): everything is named\n")

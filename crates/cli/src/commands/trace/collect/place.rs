@@ -6,8 +6,6 @@ use discovery::DotnetProcess;
 use jiff::Zoned;
 use trace_recording::{RecordingError, TraceFile};
 
-use crate::explain::Failure;
-
 /// So many recordings of one second get a name each.
 const MOST_OF_A_SECOND: u32 = 1000;
 
@@ -35,22 +33,33 @@ impl Place {
         if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder }
     }
 
+    /// Where the recordings will go, for people.
+    pub fn shown(&self) -> String {
+        match &self.given {
+            Some(path) => path.display().to_string(),
+            None => format!(
+                "{}",
+                self.folder.join(format!("{}_yyyyMMdd_HHmmss.nettrace", self.program)).display()
+            ),
+        }
+    }
+
     /// Makes the next file. Names that we make up never replace anything.
-    pub fn next(&mut self) -> Result<TraceFile, Failure> {
+    pub fn next(&mut self) -> Result<TraceFile, RecordingError> {
         self.made += 1;
         match (&self.given, self.made) {
-            (Some(path), 1) => Ok(TraceFile::create(path)?),
+            (Some(path), 1) => TraceFile::create(path),
             (Some(path), count) => {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
                 let extension = path.extension().unwrap_or_default().to_string_lossy();
                 let dot = if extension.is_empty() { "" } else { "." };
-                Ok(TraceFile::create(&self.folder.join(format!("{stem}_{count}{dot}{extension}")))?)
+                TraceFile::create(&self.folder.join(format!("{stem}_{count}{dot}{extension}")))
             }
             (None, _) => self.next_made_up(),
         }
     }
 
-    fn next_made_up(&self) -> Result<TraceFile, Failure> {
+    fn next_made_up(&self) -> Result<TraceFile, RecordingError> {
         // In local time, as people look for it.
         let moment = Zoned::now().strftime("%Y%m%d_%H%M%S").to_string();
         let mut last = None;
@@ -63,10 +72,10 @@ impl Place {
                 {
                     last = Some(RecordingError::Write { path, source });
                 }
-                outcome => return Ok(outcome?),
+                outcome => return outcome,
             }
         }
-        Err(last.unwrap_or(RecordingError::NoProviders).into())
+        Err(last.unwrap_or(RecordingError::NoProviders))
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Plan {
     pub output: Option<PathBuf>,
     pub format: RecordingFormat,
     pub json: bool,
+    /// The terminal belongs to the program that is started.
+    pub is_quiet: bool,
 }
 
 impl Plan {
@@ -63,6 +65,7 @@ impl Plan {
             output: args.output.clone(),
             format: args.format,
             json: args.json,
+            is_quiet: args.show_child_io,
         })
     }
 

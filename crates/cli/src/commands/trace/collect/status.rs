@@ -8,6 +8,7 @@ use trace_recording::Live;
 
 use super::ending::size;
 use super::opening::clock;
+use super::plan::Plan;
 use crate::output::to_stderr;
 use crate::screen::Screen;
 
@@ -25,8 +26,14 @@ pub struct Status {
 
 impl Status {
     /// `hint` says what can be done meanwhile.
-    pub fn new(screen: &Screen, process: ProcessId, hint: &'static str) -> Status {
-        Status { is_live: screen.live_progress, hint, shown: None, process, was_stopped: false }
+    pub fn new(screen: &Screen, plan: &Plan, process: ProcessId, hint: &'static str) -> Status {
+        Status {
+            is_live: screen.live_progress && !plan.is_quiet,
+            hint,
+            shown: None,
+            process,
+            was_stopped: false,
+        }
     }
 
     /// Renews the line now and then.
