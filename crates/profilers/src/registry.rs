@@ -14,10 +14,16 @@ use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &ThreadTime];
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads, &Exceptions, &Allocations, &GcPauses, &Contention];
-pub static PROFILERS: &[&dyn Profiler] =
-    &[&Threads, &CpuUnprivileged, &ThreadTime, &ThreadPool, &Exceptions, &Allocations, &GcPauses];
+pub static PROFILERS: &[&dyn Profiler] = &[
+    &Threads,
+    &CpuUnprivileged,
+    &ThreadTime,
+    &ThreadPool,
+    &Exceptions,
+    &Allocations,
+    &GcPauses,
+    &Contention,
+];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

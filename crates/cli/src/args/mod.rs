@@ -1,8 +1,8 @@
 //! The command line as it is typed. Nothing here does any work.
 
-pub mod gcdump;
 mod counters;
 mod dump;
+pub mod gcdump;
 mod gcdump;
 mod sessions;
 mod target;
@@ -13,11 +13,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use gcdump::GcdumpArgs;
 pub use counters::{
     CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
 };
 pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
+pub use gcdump::GcdumpArgs;
 pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{OneTarget, RunTarget, Which};

@@ -3,6 +3,8 @@
 mod answer;
 mod clocks;
 mod collect;
+#[cfg(test)]
+mod tests;
 mod weigh;
 
 use std::time::Duration;

@@ -171,6 +171,10 @@ fn place_words(calls: &Calls, judged: &Judged<'_>) -> (String, &'static str) {
     }
 }
 
+fn thread_name(thread: &ThreadSeen) -> &str {
+    thread.name.as_deref().unwrap_or("(name unknown)")
+}
+
 /// Threads of one name that are mostly in one method.
 struct Group<'a> {
     name: String,
@@ -192,7 +196,7 @@ impl Group<'_> {
 fn thread_table<'a>(calls: &Calls, threads: &[&'a Judged<'a>], top: usize) -> Section {
     let mut groups: BTreeMap<(String, String), Vec<&Judged<'_>>> = BTreeMap::new();
     for judged in threads {
-        let name = judged.thread.name.as_deref().map_or_else(String::new, kind_of_work);
+        let name = kind_of_work(thread_name(judged.thread));
         groups.entry((name, place_words(calls, judged).0)).or_default().push(judged);
     }
     let mut groups: Vec<Group<'_>> =
@@ -210,7 +214,7 @@ fn thread_table<'a>(calls: &Calls, threads: &[&'a Judged<'a>], top: usize) -> Se
         let Some(busiest) = group.busiest() else { continue };
         let (method, doing) = place_words(calls, busiest);
         let alone = group.threads.len() == 1;
-        let name = if alone { busiest.thread.name.clone().unwrap_or_default() } else { group.name.clone() };
+        let name = if alone { thread_name(busiest.thread).to_owned() } else { group.name.clone() };
         table.push([
             Cell::from(name),
             Cell::from(group.threads.len() as u64),
