@@ -14,6 +14,7 @@ use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
+#[rustfmt::skip]
 pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
     &CpuUnprivileged,
@@ -23,6 +24,10 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Allocations,
     &GcPauses,
     &Contention,
+    &Contention,
+    &Exceptions,
+    &Allocations,
+    &GcPauses,
 ];
 
 /// No profiler has this id.

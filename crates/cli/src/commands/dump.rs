@@ -11,7 +11,7 @@ use reports::printable;
 use reports::value::format_bytes;
 use serde::Serialize;
 
-use crate::args::{DumpArgs, DumpCollectArgs, DumpCommand};
+use crate::args::dump::{DumpArgs, DumpCollectArgs, DumpCommand};
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::{Failure, no_dump, unreachable};
