@@ -1,9 +1,5 @@
 //! The command line as it is typed. Nothing here does any work.
 
-mod counters;
-mod dump;
-pub mod gcdump;
-mod gcdump;
 pub mod counters;
 pub mod dump;
 pub mod gcdump;
@@ -16,12 +12,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use counters::{
-    CollectArgs, CounterFormat, CountersArgs, CountersCommand, ManyTargets, MonitorArgs, WhatArgs,
-};
-pub use dump::{DumpArgs, DumpCollectArgs, DumpCommand};
-pub use gcdump::GcdumpArgs;
-pub use gcdump::{CollectArgs, Collecting, DiffArgs, GcdumpArgs, GcdumpCommand, PathsArgs, ReportArgs};
 pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;

@@ -20,9 +20,10 @@ use crate::threads::kind_of_work;
 const BUSY_PROCESS: f64 = 50.0;
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
-/// A hot method does at least this part of its work itself, or in the framework; one that only hands its work to many
-/// others is not to blame, in per cent.
-const OWN_WORK: f64 = 25.0;
+/// A hot method does at least this part of its work itself, or in the framework, in per cent.
+const OWN_WORK: f64 = 10.0;
+/// And this part together with one other method: one that hands its work to many others is not to blame.
+const CONCENTRATED: f64 = 70.0;
 /// Below this part of the processor time, in per cent, the reader is told that samples do not cover it.
 const POOR_COVER: f64 = 80.0;
 /// Kinds of threads without .NET code that are listed.
@@ -200,6 +201,21 @@ fn hot<'a>(calls: &Calls, cpu: &Cpu, rows: &'a [Row], settings: &Settings) -> Op
         .filter(|row| percent(row.total, cpu.all) >= least)
         .min_by_key(|row| (row.total, Reverse(row.itself)))
         .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
+        .filter(|row| percent(row.itself + heaviest_helper(calls, cpu, row.method), row.total) >= CONCENTRATED)
+}
+
+/// What the heaviest of the methods took that work for a method.
+fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
+    let mut helpers: HashMap<MethodId, u64> = HashMap::new();
+    for (stack, ns) in &cpu.stacks {
+        if calls.frames(*stack).any(|(method, _)| method == hot)
+            && let Some((own, _)) = calls.own_frame(*stack)
+            && own != hot
+        {
+            *helpers.entry(own).or_default() += ns;
+        }
+    }
+    helpers.into_values().max().unwrap_or(0)
 }
 
 fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
