@@ -13,7 +13,7 @@ use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{Calls, Framework, MethodId};
+use crate::sampling::{Calls, Framework, MethodId, has_content};
 use crate::threads::kind_of_work;
 
 /// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
@@ -88,6 +88,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     sections.push(thread_table(collected, &cpu));
     let tree = calls.tree(&cpu.stacks, Unit::Nanoseconds, framework);
     sections.push(Section::new("calls", "Call tree by CPU time", Body::Tree(tree)));
+    sections.retain(has_content);
     let hot = hot(calls, &cpu, &rows, settings);
     Answer {
         summary: summary(collected, &cpu, hot.or(rows.first())),
@@ -201,7 +202,9 @@ fn hot<'a>(calls: &Calls, cpu: &Cpu, rows: &'a [Row], settings: &Settings) -> Op
         .filter(|row| percent(row.total, cpu.all) >= least)
         .min_by_key(|row| (row.total, Reverse(row.itself)))
         .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
-        .filter(|row| percent(row.itself + heaviest_helper(calls, cpu, row.method), row.total) >= CONCENTRATED)
+        .filter(|row| {
+            percent(row.itself + heaviest_helper(calls, cpu, row.method), row.total) >= CONCENTRATED
+        })
 }
 
 /// What the heaviest of the methods took that work for a method.

@@ -11,7 +11,9 @@ use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, sync_over_async};
+use crate::sampling::{
+    BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, has_content, sync_over_async,
+};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -90,6 +92,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         sections.extend(still_table(calls, &judged));
     }
     sections.push(tree(calls, &places, Framework::of(settings.choice("framework"))));
+    sections.retain(has_content);
     Answer {
         summary: summary(collected, calls, &judged, &rows),
         findings: findings(collected, &judged, &mut doings),
