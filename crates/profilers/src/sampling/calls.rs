@@ -19,6 +19,9 @@ const MOST_NODES: usize = 2000;
 /// Deepest node of a tree; what lies deeper counts as the time of the node there.
 const DEEPEST: usize = 400;
 
+/// Where the runtime begins when it starts or stops the providers of a session.
+const OUR_SESSION: &str = "System.Diagnostics.Tracing.EventPipeEventProvider.Callback";
+
 /// A row of [`Calls::methods`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MethodId(u32);
@@ -142,6 +145,11 @@ impl Calls {
     /// The innermost frame of the program's own code.
     pub(crate) fn own_frame(&self, stack: StackKey) -> Option<(MethodId, &Frame)> {
         self.frames(stack).find(|(method, _)| self.method(*method).is_some_and(|method| method.own))
+    }
+
+    /// Whether a stack is what the runtime does to begin or end our own session.
+    pub(crate) fn is_ours(&self, stack: StackKey) -> bool {
+        self.frames(stack).last().is_some_and(|(method, _)| self.method_name(method) == OUR_SESSION)
     }
 
     /// What each method took; one that calls itself is counted once.
