@@ -1,12 +1,19 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod counters;
+mod dump;
 mod find;
+mod heap;
+mod ipc;
 mod launch;
 mod recording;
 mod session;
 mod setting;
+pub mod trace_file;
 
+pub use dump::no_dump;
 pub use find::unreachable;
+pub use heap::no_heap;
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
@@ -127,6 +134,10 @@ impl From<ProfilerError> for Failure {
             ProfilerError::NotVisible { .. } => Failure::new(Code::Unsupported, what).next(
                 "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
             ),
+            ProfilerError::Runtime(error) => error.into(),
+            ProfilerError::NoRuntime => {
+                Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
+            }
             _ => Failure::new(Code::Unexpected, what),
         }
     }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod clock;
 mod commands;
 mod control;
 mod exit_code;
@@ -20,6 +21,7 @@ mod output;
 mod progress;
 mod screen;
 mod selection;
+mod tui;
 
 use std::process::ExitCode;
 

@@ -115,6 +115,12 @@ impl<R: Read> Reader<R> {
         self.source.offset()
     }
 
+    /// The input. Behind the end of a stream a connection may still have to be read to its own end.
+    #[must_use]
+    pub fn into_inner(self) -> R {
+        self.source.into_inner()
+    }
+
     /// The next item; none at the stream's proper end, and after an error.
     ///
     /// An error comes once, after everything that stands before the damage. After one that

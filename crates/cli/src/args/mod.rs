@@ -1,16 +1,23 @@
 //! The command line as it is typed. Nothing here does any work.
 
+pub mod counters;
+pub mod dump;
+pub mod gcdump;
 mod sessions;
 mod target;
-mod trace;
+pub mod trace;
+pub mod trace_convert;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use counters::CountersArgs;
+pub use dump::DumpArgs;
+pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use target::{CollectTarget, OneTarget, RunTarget, Which};
-pub use trace::{CollectArgs, ListProfilesArgs, RecordingFormat, TraceArgs, TraceCommand};
+pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;
 
@@ -57,6 +64,12 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
+    /// The heap of a process: collect it, what is on it, what grew, what holds it
+    Gcdump(GcdumpArgs),
+    /// Show or record the counters of processes
+    Counters(CountersArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

@@ -27,7 +27,7 @@ impl Which {
     }
 }
 
-fn process_id(text: &str) -> Result<ProcessId, String> {
+pub(super) fn process_id(text: &str) -> Result<ProcessId, String> {
     text.parse().map_err(|_| match text.bytes().all(|byte| byte.is_ascii_digit()) {
         true => "no process id is as large as that".to_owned(),
         false => "a process id is a number; -n NAME selects by name".to_owned(),

@@ -31,6 +31,8 @@ Levels take a time that they must last: 'cpu>80% for 10s'.
 
 A recording is complete however it ends. Exit codes: docs/troubleshooting.md.";
 
+use super::trace_convert::{ConvertArgs, ReportArgs};
+
 /// `drdotnet trace`
 #[derive(Debug, Args)]
 pub struct TraceArgs {
@@ -44,6 +46,10 @@ pub enum TraceCommand {
     /// Record the events of a process into a .nettrace file
     #[command(override_usage = COLLECT_USAGE, after_help = COLLECT_EXAMPLES)]
     Collect(Box<CollectArgs>),
+    /// Write the stacks of a trace for a viewer: Speedscope, flame graph, pprof...
+    Convert(ConvertArgs),
+    /// Say what is in a trace, or which methods took most
+    Report(ReportArgs),
     /// List the sets of events that can be recorded by name
     ListProfiles(ListProfilesArgs),
 }

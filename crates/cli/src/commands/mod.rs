@@ -1,7 +1,10 @@
 //! One file per command.
 
+mod counters;
 #[cfg(feature = "demo")]
 mod demo;
+mod dump;
+mod gcdump;
 mod info;
 mod launching;
 mod profilers;
@@ -25,6 +28,9 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
+        Command::Dump(args) => dump::dump(&args, screen),
+        Command::Gcdump(args) => gcdump::gcdump(&args, screen),
+        Command::Counters(args) => counters::counters(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),

@@ -28,7 +28,7 @@ use self::keyboard::{Key, Keyboard, Keys};
 use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
-use crate::args::{CollectArgs, RecordingFormat};
+use crate::args::trace::{CollectArgs, RecordingFormat};
 use crate::commands::json;
 use crate::commands::launching::{self, Program, ProgramIo};
 use crate::control::{Interrupt, Second};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use trace_recording::{DEFAULT_PROFILES, PROFILES, Profile, ProfileRundown};
 
-use crate::args::ListProfilesArgs;
+use crate::args::trace::ListProfilesArgs;
 use crate::commands::json;
 use crate::explain::Failure;
 use crate::layout::hanging;

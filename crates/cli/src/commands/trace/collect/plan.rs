@@ -8,7 +8,7 @@ use discovery::DotnetProcess;
 use model::parse_duration;
 use trace_recording::{Asked, Condition, Keep, Selection, StoppingEvent};
 
-use crate::args::{CollectArgs, RecordingFormat};
+use crate::args::trace::{CollectArgs, RecordingFormat};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 
