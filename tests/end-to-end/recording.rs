@@ -435,6 +435,23 @@ fn a_runtime_is_recorded_by_the_path_of_its_socket() {
 }
 
 #[test]
+fn a_recording_is_made_ready_for_a_viewer() {
+    let user = User::new();
+    let target = storm(Runtime::Net9);
+    let (path, pid) = (file(&user), target.pid().to_string());
+    for (format, made) in [("speedscope", "a.speedscope.json"), ("Chromium", "a.chromium.json")] {
+        let options =
+            ["trace", "collect", "-p", &pid, "-d", "1", "--format", format, "-o", path.to_str().unwrap()];
+        let said = user.says(&options);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        check_whole(&contents(&path));
+        let text = std::fs::read_to_string(user.folder().join(made)).unwrap();
+        let _: Value = serde_json::from_str(&text).unwrap();
+        assert!(text.contains("ParseAmount"), "{made}");
+    }
+}
+
+#[test]
 fn what_was_lost_is_said() {
     let user = User::new();
     let target = storm(Runtime::Net9);

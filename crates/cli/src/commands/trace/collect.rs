@@ -11,7 +11,7 @@ mod status;
 
 use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,6 +29,7 @@ use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
 use crate::args::trace::{CollectArgs, RecordingFormat};
+use crate::args::trace_convert::{ConvertArgs, StacksArgs};
 use crate::commands::json;
 use crate::commands::launching::{self, Program, ProgramIo};
 use crate::control::{Interrupt, Second};
@@ -110,7 +111,10 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     };
     let ended = farewell(target.program.take(), outcome.as_ref().is_ok_and(|outcome| outcome.target_exited));
     let outcome = outcome?;
+    // Not before the target is free of us.
+    let converted = outcome.files.iter().try_for_each(|file| convert(plan.format, file, screen));
     outcome.result?;
+    converted?;
     match ended.filter(|status| !status.success()) {
         Some(status) => Err(program_failed(status)),
         None => Ok(()),
@@ -160,6 +164,8 @@ fn client_of(process: &DotnetProcess) -> Result<Client, Failure> {
 
 struct Outcome {
     target_exited: bool,
+    /// What was written.
+    files: Vec<PathBuf>,
     result: Result<(), Failure>,
 }
 
@@ -207,8 +213,9 @@ fn plain(
     resumed?;
     to_stderr(&opening::given_up(&recorded.granted, &target.process));
     let target_exited = recorded.end == SessionEnd::TargetExited;
+    let written = if recorded.size > 0 { vec![path.clone()] } else { Vec::new() };
     let result = deliver(plan, &path, recorded, &target.process, None);
-    Ok(Outcome { target_exited, result })
+    Ok(Outcome { target_exited, files: written, result })
 }
 
 /// Tells what was recorded.
@@ -236,21 +243,29 @@ fn deliver(
         let is_file = path.metadata().is_ok_and(|file| file.is_file());
         if is_file && !plan.is_quiet { output::to_stdout(&text)? } else { to_stderr(&text) }
     }
-    convert(plan.format, path);
     match ending::failure(&mut recorded, path, process.pid) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }
 }
 
-/// The one place where a recording becomes another format as well.
-fn convert(format: RecordingFormat, path: &Path) {
+/// Makes a file of another format of a recording, as `drdotnet trace convert` would.
+fn convert(format: RecordingFormat, path: &Path, screen: &Screen) -> Result<(), Failure> {
     let name = match format {
-        RecordingFormat::Nettrace => return,
+        RecordingFormat::Nettrace => return Ok(()),
         RecordingFormat::Speedscope => "speedscope",
         RecordingFormat::Chromium => "chromium",
     };
-    to_stderr(&format!("next: drdotnet trace convert {} --format {name}\n", path.display()));
+    let args = ConvertArgs {
+        file: path.to_owned(),
+        format: name.to_owned(),
+        output: None,
+        stacks: StacksArgs { view: None, event: None, thread: None },
+        merged: false,
+        per_thread: false,
+        json: false,
+    };
+    super::convert::convert(&args, screen)
 }
 
 /// Ends a program that we started; tells how it ended if it did so by itself.

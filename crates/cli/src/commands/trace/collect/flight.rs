@@ -1,6 +1,6 @@
 //! `--keep`: whoever decides when a flight recorder saves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,7 @@ struct Hand<'a> {
     saves: u32,
     result: Result<(), Failure>,
     target_exited: bool,
+    files: Vec<PathBuf>,
 }
 
 /// Records for ever and keeps the last part.
@@ -76,13 +77,14 @@ pub fn record_flight(
         saves: 0,
         result: Ok(()),
         target_exited: false,
+        files: Vec::new(),
     };
     let watch = Watch::new(plan.conditions.clone(), None);
     let flight = Flight { client, request: &request, keep, watch, folder: &folder };
     let flown = fly(&flight, &mut hand);
     hand.status.clear();
     flown?;
-    Ok(Outcome { target_exited: hand.target_exited, result: hand.result })
+    Ok(Outcome { target_exited: hand.target_exited, files: hand.files, result: hand.result })
 }
 
 fn kept(keep: Keep) -> String {
@@ -158,6 +160,9 @@ impl Pilot for Hand<'_> {
             to_stderr(&opening::given_up(&recorded.granted, self.process));
         }
         self.saves += 1;
+        if recorded.size > 0 {
+            self.files.push(path.to_owned());
+        }
         self.target_exited = recorded.end == SessionEnd::TargetExited;
         let cause = std::mem::take(&mut self.cause);
         let cause = match cause.as_str() {
