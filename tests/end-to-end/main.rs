@@ -14,5 +14,6 @@ mod running;
 mod screens;
 mod sessions;
 mod support;
+mod trace_convert;
 mod trace_file;
 mod trace_requests;
