@@ -16,5 +16,6 @@ mod running;
 mod screens;
 mod sessions;
 mod support;
+mod trace_convert;
 mod trace_file;
 mod trace_requests;
