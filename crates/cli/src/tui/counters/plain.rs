@@ -30,8 +30,8 @@ pub fn block(state: &State, time: &str, now: Instant) -> String {
                 text += &format!("  {words}\n");
                 continue;
             }
-            Row::Counter(series) => {
-                text += &format!("  {}\n", name(&series.counter, &series.reading, state.interval));
+            Row::Counter { series, tags } => {
+                text += &format!("  {}{tags}\n", name(&series.counter, &series.reading, state.interval));
                 continue;
             }
             Row::Value { series, label, quantile } => {
