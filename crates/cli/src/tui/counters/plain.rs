@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use reports::{LONGEST_PROSE, printable_within};
+
 use super::figures::{change, name, value};
 use super::rows::{Label, Row, moved, primary, rows, title};
 use super::state::State;
@@ -51,6 +53,12 @@ pub fn block(state: &State, time: &str, now: Instant) -> String {
         let gap = WIDTH.saturating_sub(label.chars().count() + number.chars().count()).max(2);
         let line = format!("{label}{}{number}  {moved}", " ".repeat(gap));
         text += &format!("{}\n", line.trim_end());
+    }
+    for subject in &state.subjects {
+        for note in subject.board.notes() {
+            let note = format!("pid {}: {note}", subject.pid);
+            text += &format!("! {}\n", printable_within(&note, LONGEST_PROSE));
+        }
     }
     text
 }

@@ -161,6 +161,7 @@ fn without_a_terminal_there_are_plain_lines() {
     let now = Instant::now();
     let mut state = filled(now);
     state.deltas = true;
+    state.take(0, Told::Note(Note::CallbackFailed { message: "Bad\u{1b}[2J\n  at X()".to_owned() }), now);
     check("plain.txt", &block(&state, "11/15/2026 07:39:38", now));
 }
 
