@@ -100,6 +100,10 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
         }
     };
     let losses = reader.losses().clone();
+    if damage.is_none() {
+        // The stream says where it ends; the connection is read to its own end, which the runtime waits for.
+        let _ = std::io::copy(&mut reader.into_inner(), &mut std::io::sink());
+    }
     Observed { observer, clock, losses, events, undecodable, damage }
 }
 

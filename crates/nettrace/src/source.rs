@@ -30,6 +30,11 @@ impl<R: Read> Source<R> {
         Source { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: None }
     }
 
+    /// The input, without what was read of it and not used.
+    pub fn into_inner(self) -> R {
+        self.input
+    }
+
     /// The offset of the first byte that is not yet consumed.
     #[inline]
     pub fn offset(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Why a profiler has no answer.
 
+use diagnostics_ipc::IpcError;
 use process_view::ViewError;
 use thiserror::Error;
 
@@ -13,6 +14,12 @@ pub enum ProfilerError {
     /// The kernel did not show what was needed.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The runtime did not do what was asked.
+    #[error(transparent)]
+    Runtime(#[from] IpcError),
+    /// The runtime cannot be asked at all: it has no socket that this user can reach.
+    #[error("the process has no diagnostics socket that can be reached")]
+    NoRuntime,
     /// The runtime is too old for this profiler.
     #[error("{profiler} needs .NET {needed} or newer, the process runs {found}")]
     RuntimeTooOld {

@@ -12,6 +12,8 @@ use crate::{Parameter, ProfilerError, Settings};
 pub enum Engine {
     /// The kernel's files about the process; the process notices nothing.
     Proc,
+    /// Events that the runtime sends over its diagnostics socket; nothing is loaded into the process.
+    EventPipe,
 }
 
 impl Engine {
@@ -20,6 +22,7 @@ impl Engine {
     pub fn words(self) -> &'static str {
         match self {
             Engine::Proc => "/proc, nothing sent to the process",
+            Engine::EventPipe => "events of the runtime, nothing loaded into the process",
         }
     }
 }
@@ -29,6 +32,8 @@ impl Engine {
 pub enum Pause {
     /// Not at all.
     None,
+    /// All its threads are stopped for a moment at every sample.
+    Samples,
 }
 
 impl Pause {
@@ -37,6 +42,7 @@ impl Pause {
     pub fn words(self) -> &'static str {
         match self {
             Pause::None => "no pause",
+            Pause::Samples => "a moment at every sample",
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use discovery::DotnetProcess;
 use model::{Report, Timestamp, WindowEnd, format_duration, parse_duration};
-use profilers::{PROFILERS, Profiler, Run, Settings, by_id};
+use profilers::{Engine, PROFILERS, Profiler, Run, Settings, by_id};
 use reports::printable;
 use sessions::{MANIFEST_SCHEMA, Manifest, RunningSession, Store};
 
@@ -12,7 +12,7 @@ use super::launching::{self, Program};
 use crate::args::RunArgs;
 use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
-use crate::explain::Failure;
+use crate::explain::{Failure, unreachable};
 use crate::output;
 use crate::progress::Progress;
 use crate::screen::Screen;
@@ -22,7 +22,7 @@ use crate::selection::select;
 pub fn run_help() -> String {
     let mut text = "Profilers:\n".to_owned();
     for profiler in PROFILERS {
-        text += &format!("  {:<10} {}\n", profiler.spec().id, profiler.spec().question);
+        text += &format!("  {:<16} {}\n", profiler.spec().id, profiler.spec().question);
     }
     text += "\nExamples:\n  drdotnet run threads -p 4242 --duration 10s --set top=10\n";
     text += "  drdotnet run threads -n Shop.Api --json > report.json\n";
@@ -72,6 +72,11 @@ pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
         Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     if args.target.command.is_empty() {
         let process = select(&args.target.which())?;
+        if plan.profiler.spec().engine == Engine::EventPipe
+            && let Some(failure) = unreachable(&process)
+        {
+            return Err(failure);
+        }
         return ask(&plan, &process, None, &interrupt, screen);
     }
     let (program, process) = launching::start(&args.target.command, &interrupt)?;

@@ -14,7 +14,7 @@ use super::row_file::{RowFile, RowFormat};
 use super::targets::Targets;
 use super::watching::{Ending, Farewell, News, Watching};
 use super::{What, WriteError};
-use crate::args::{CollectArgs, CounterFormat};
+use crate::args::counters::{CollectArgs, CounterFormat};
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::Failure;

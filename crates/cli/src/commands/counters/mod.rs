@@ -13,7 +13,7 @@ use std::time::Duration;
 use counters::{Limits, Selection};
 use model::parse_duration;
 
-use crate::args::{CountersArgs, CountersCommand, WhatArgs};
+use crate::args::counters::{CountersArgs, CountersCommand, WhatArgs};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::screen::Screen;

@@ -10,7 +10,7 @@ use ratatui::crossterm::event;
 use super::What;
 use super::targets::Targets;
 use super::watching::{Ending, Farewell, News, Watching};
-use crate::args::MonitorArgs;
+use crate::args::counters::MonitorArgs;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::Failure;

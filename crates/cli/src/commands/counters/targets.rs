@@ -2,7 +2,7 @@
 
 use discovery::DotnetProcess;
 
-use crate::args::ManyTargets;
+use crate::args::counters::ManyTargets;
 use crate::commands::launching::{self, Program};
 use crate::commands::run::farewell;
 use crate::control::Interrupt;
