@@ -120,8 +120,9 @@ fn it_draws_reacts_to_keys_and_gives_the_terminal_back() {
     let user = User::new();
     let target = shared().target("healthy-metrics", Runtime::Net9).start().unwrap();
     let mut terminal = monitor(&user, &target);
-    terminal.wait("paid=cash, or \"card\"=later\\u{1b");
-    terminal.wait("city=Gent,counter=0 p95");
+    terminal.wait("[city=Gent,paid=cash, or \"card\"=later\\u{1b");
+    terminal.wait("ticket.price (EUR) [city=Gent]");
+    terminal.wait("p95 counter=0");
     terminal.press("p");
     terminal.wait("PAUSED · Patients9 (pid ");
     terminal.press("/hall");

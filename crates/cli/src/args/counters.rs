@@ -100,8 +100,9 @@ impl ManyTargets {
 /// What is collected.
 #[derive(Debug, Args)]
 pub struct WhatArgs {
-    /// Which: PROVIDER or PROVIDER[NAME,NAME], with commas between [default: System.Runtime]
+    /// Which counters.
     #[arg(short, long, value_name = "LIST")]
+    #[arg(help = "Which: PROVIDER or PROVIDER[NAME,NAME], with commas between [default: System.Runtime]")]
     pub counters: Option<String>,
     /// Time between two values: 1, 500ms, 5s
     #[arg(long, value_name = "TIME", default_value = "1")]

@@ -12,7 +12,7 @@ use reports::{LONGEST_PROSE, printable, printable_within};
 use super::exposition_file::{ExpositionFile, Shown, shown};
 use super::row_file::{RowFile, RowFormat};
 use super::targets::Targets;
-use super::watching::{Ending, News, Watching};
+use super::watching::{Ending, Farewell, News, Watching};
 use super::{What, WriteError};
 use crate::args::counters::{CollectArgs, CounterFormat};
 use crate::control::{Interrupt, Second};
@@ -99,10 +99,12 @@ impl Collecting<'_> {
         let begin = Instant::now();
         let interval = self.what.limits.interval;
         let mut next_write = begin + interval;
+        let mut farewell = Farewell::default();
         while self.watching.is_running() {
             let over = self.what.duration.is_some_and(|duration| begin.elapsed() >= duration);
             if over || interrupt.is_asked() {
                 self.watching.stop();
+                farewell.wait();
             }
             if let Some((index, news)) = self.watching.next(GLANCE) {
                 self.hear(index, news)?;

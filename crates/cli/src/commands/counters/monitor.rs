@@ -9,7 +9,7 @@ use ratatui::crossterm::event;
 
 use super::What;
 use super::targets::Targets;
-use super::watching::{Ending, News, Watching};
+use super::watching::{Ending, Farewell, News, Watching};
 use crate::args::counters::MonitorArgs;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
@@ -66,8 +66,6 @@ struct Monitor {
     what: What,
     refused: Option<Failure>,
     hung: Option<usize>,
-    /// Whether we have asked the sessions to end.
-    ending: bool,
 }
 
 impl Monitor {
@@ -79,7 +77,7 @@ impl Monitor {
         });
         let mut state = State::new(described, what.limits.interval, Instant::now());
         state.deltas = deltas;
-        Ok(Monitor { state, watching, what, refused: None, hung: None, ending: false })
+        Ok(Monitor { state, watching, what, refused: None, hung: None })
     }
 
     /// Takes in all news that are there; whether there were any.
@@ -174,10 +172,11 @@ impl Monitor {
 
     /// Ends the sessions.
     fn leave(&mut self) {
-        self.ending = true;
         self.watching.stop();
+        let mut farewell = Farewell::default();
         while self.watching.is_running() {
             self.hear(GLANCE);
+            farewell.wait();
         }
     }
 

@@ -137,8 +137,8 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
             Line::from(spans)
         }
         Row::Provider(name) => Line::styled(format!("[{name}]"), paint.provider()),
-        Row::Counter(series) => {
-            Line::raw(format!("  {}", name(&series.counter, &series.reading, state.interval)))
+        Row::Counter { series, tags } => {
+            Line::raw(format!("  {}{tags}", name(&series.counter, &series.reading, state.interval)))
         }
         Row::Words(words) => Line::styled(format!("  {words}"), paint.dim()),
         Row::Value { series, label, quantile } => {
