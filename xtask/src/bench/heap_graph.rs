@@ -32,7 +32,9 @@ pub fn run() -> Result<()> {
                 *steps.iter().find(|(step, _, _)| *step == "all").context("the example ends with `all`")?;
             let shown: Vec<String> =
                 steps.iter().map(|(step, seconds, _)| format!("{step} {seconds:.2} s")).collect();
-            println!("  {name}, run {round}: {}; peak {megabytes:.0} MB", shown.join(", "));
+            let cpu = text.lines().find_map(|line| line.strip_suffix(" s of CPU")).unwrap_or_default();
+            let cpu = cpu.rsplit(' ').next().unwrap_or_default();
+            println!("  {name}, run {round}: {}; CPU {cpu} s, peak {megabytes:.0} MB", shown.join(", "));
             (worst, most) = (worst.max(seconds), most.max(megabytes));
         }
         ensure!(worst > 0.0, "nothing was measured");
