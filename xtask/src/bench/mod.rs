@@ -1,5 +1,7 @@
 //! Benchmarks: each claim of the docs has one. They alternate with and without in one run.
 
+mod gcdump;
+mod heap_graph;
 mod ps;
 mod recording;
 mod threads;
@@ -15,6 +17,16 @@ struct Benchmark {
 }
 
 const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "gcdump",
+        claim: "a heap leaves the process while it is collected: its pause and its memory",
+        run: gcdump::run,
+    },
+    Benchmark {
+        name: "heap-graph",
+        claim: "10 million objects with 20 million references: read, dominators and report in under 10 s and 700 MB",
+        run: heap_graph::run,
+    },
     Benchmark {
         name: "ps",
         claim: "`drdotnet ps` with 50 live and 500 stale sockets answers in under 100 ms",
