@@ -216,7 +216,7 @@ fn what_cannot_be_asked_for_is_pointed_at() {
         "--counters",
         "Shop.Api",
         "-d",
-        "2",
+        "4",
         "-o",
         out.to_str().unwrap(),
     ]);

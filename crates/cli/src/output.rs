@@ -83,7 +83,10 @@ impl Draft {
 
 /// The failure of a file that could not be written.
 pub fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    let failure = Failure::new(Code::Disk, format!("writing {}: {error}", path.display()));
+    // A draft's own name, which an error may end with, says nothing to anybody.
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or(&text);
+    let failure = Failure::new(Code::Disk, format!("writing {}: {text}", path.display()));
     let failure = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             failure.why("the disk is full; nothing was kept")

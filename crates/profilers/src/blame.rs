@@ -25,7 +25,7 @@ pub(crate) fn is_plumbing(frame: &Frame) -> bool {
 
 /// Whether a frame is of the program or of a library it brought along, and not of .NET itself.
 pub(crate) fn is_own(frame: &Frame) -> bool {
-    frame.name != UNNAMED && !symbols::is_framework(frame)
+    !symbols::is_framework(frame)
 }
 
 /// A frame as the culprit of a finding.

@@ -4,21 +4,19 @@
 //! request + Watcher --> event-session --> Watched: what the watcher saw, stacks, names, cost, end, notes
 //! ```
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::{Feature, TraceRequest};
 use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
-use model::{Cost, Frame, FrameKind, WindowEnd};
+use model::{Cost, Frame, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
-use process_view::Process;
 use runtime_events::RuntimeEvent;
 use stacks::{StackKey, StackTable};
-use symbols::{CodeMap, Position, SourceLookup};
+use symbols::CodeMap;
 
 use crate::ProfilerError;
-use crate::blame::{UNNAMED, is_own};
+use crate::naming::Naming;
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -79,8 +77,7 @@ pub(crate) struct Watched<W> {
     pub(crate) stacks: StackTable,
     /// Names of code.
     pub(crate) code: CodeMap,
-    /// Frames that were looked up, and where to look for their place in the source.
-    places: RefCell<Places>,
+    naming: Naming,
     /// The clock of its events.
     pub(crate) clock: Option<Clock>,
     /// How long it looked.
@@ -91,11 +88,6 @@ pub(crate) struct Watched<W> {
     pub(crate) cost: Cost,
     /// What a reader must know to trust the numbers.
     pub(crate) notes: Vec<String>,
-}
-
-struct Places {
-    known: HashMap<CodeAddress, Frame>,
-    sources: SourceLookup,
 }
 
 /// What is known of a session beside what its watcher saw.
@@ -122,23 +114,9 @@ impl<W> Watched<W> {
         self.stacks.frames(stack).map(|address| self.frame(address)).collect()
     }
 
-    /// The frame at an address; `?` if no method is known there. The program's own code has its place in the source.
+    /// The frame at an address; `?` if no method is known there.
     pub(crate) fn frame(&self, address: CodeAddress) -> Frame {
-        let Places { known, sources } = &mut *self.places.borrow_mut();
-        let look_up = || {
-            // Nearly all addresses of stacks are those behind a call.
-            let found = [Position::Caller, Position::Interrupted]
-                .into_iter()
-                .find_map(|position| Some((self.code.method_for(address, position)?, position)));
-            let Some((method, position)) = found else {
-                let name = UNNAMED.to_owned();
-                return Frame { kind: FrameKind::Managed, name, module: None, file: None, line: None };
-            };
-            let frame = method.frame();
-            // The framework comes without symbols; looking for them takes time.
-            if is_own(&frame) { sources.frame_of(&method, address, position) } else { frame }
-        };
-        known.entry(address).or_insert_with(look_up).clone()
+        self.naming.frame(&self.code, address)
     }
 }
 
@@ -173,15 +151,14 @@ pub(crate) fn watch_until<W: Watcher>(
         if cancelled { Going::Stop } else { Going::On }
     })?;
     let by_itself = !asked && !cancelled;
-    let root = run.process.visible.then(|| Process::new(run.process.pid).root());
-    finish(driven, cancelled, by_itself, SourceLookup::new(root))
+    finish(driven, cancelled, by_itself, Naming::of(run.process))
 }
 
 fn finish<W: Watcher>(
     driven: Driven<Observed<Watching<W>>>,
     cancelled: bool,
     by_itself: bool,
-    sources: SourceLookup,
+    naming: Naming,
 ) -> Result<Watched<W>, ProfilerError> {
     let Driven { value: observed, end, granted, bytes, elapsed } = driven;
     if observed.clock.is_none() && end == SessionEnd::TargetExited {
@@ -230,7 +207,7 @@ fn finish<W: Watcher>(
         watcher,
         stacks: stacks.table,
         code,
-        places: RefCell::new(Places { known: HashMap::new(), sources }),
+        naming,
         clock: observed.clock,
         measured: elapsed,
         end,

@@ -50,5 +50,6 @@ fn a_strangers_program_is_described() {
     let report = look(ID, &target, 1.5, &["idle=show"]);
     assert_eq!(report.target.runtime_version.as_deref(), Some("10.0.9"));
     assert!(report.sections.iter().any(|section| section.id == "calls"), "{}", report.summary);
+    assert!(report.cost.pauses.count > 0, "the sampler's pauses are counted: {:?}", report.cost);
     assert!(ids(&report).is_empty(), "{:?}", report.findings);
 }

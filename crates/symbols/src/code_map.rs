@@ -1,14 +1,17 @@
 //! Which method an address belongs to.
 
+mod look_up;
+
 use std::collections::HashMap;
 
-use model::Frame;
-use nettrace::{CodeAddress, Utf16};
+use nettrace::Utf16;
 use runtime_events::jit::{self, IlToNativeMap, Tier};
 use runtime_events::{AssemblyId, MetadataToken, MethodId, ModuleId, RuntimeEvent, loader};
 
+use look_up::Settled;
+
 use crate::il_maps::{IlMap, IlMaps};
-use crate::method::{Code, MethodIndex, MethodKind, MethodRef, Module, Position};
+use crate::method::{Code, MethodKind, Module};
 use crate::text::{TextId, TextTable};
 
 /// So many pieces of code are kept, whatever a target sends.
@@ -16,12 +19,6 @@ const MAX_CODE: usize = 4 << 20;
 
 /// So many modules and assemblies are kept.
 const MAX_MODULES: usize = 64 << 10;
-
-/// How far before an address its method is looked for when pieces of code overlap.
-const MAX_OVERLAPS: usize = 64;
-
-/// Code that is known by its entry point alone is taken to be no longer than this.
-const ENTRY_POINT_REACH: u64 = 16 << 10;
 
 /// Whether an event said something about code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +56,10 @@ pub struct CodeMap {
     texts: TextTable,
     modules: HashMap<ModuleId, Module>,
     assemblies: HashMap<AssemblyId, String>,
-    /// Ordered by start; each with the furthest end up to there.
-    by_start: Vec<(u32, u64)>,
+    /// Ordered by start.
+    by_start: Vec<Settled>,
     /// Entry points, ordered by start.
-    entry_points: Vec<u32>,
+    entry_points: Vec<Settled>,
     unsettled: bool,
     dropped: u64,
 }
@@ -284,148 +281,6 @@ impl CodeMap {
             let name = assembly.name.to_string();
             let short = name.split_once(',').map_or(name.as_str(), |(short, _)| short);
             self.assemblies.insert(assembly.id, short.to_owned());
-        }
-    }
-
-    /// Makes the map ready for look-ups; to be called again after more was learned.
-    pub fn settle(&mut self) {
-        if !std::mem::take(&mut self.unsettled) {
-            return;
-        }
-        let count = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
-        let code = &self.code;
-        let start = |index: &u32| code.get(*index as usize).map_or(0, |code| code.start);
-        let (mut entries, mut ordered): (Vec<u32>, Vec<u32>) = (0..count).partition(|index| {
-            code.get(*index as usize).is_some_and(|code| code.kind == MethodKind::EntryPoint)
-        });
-        entries.sort_by_key(start);
-        ordered.sort_by_key(start);
-        self.entry_points = entries;
-        self.by_start = ordered
-            .into_iter()
-            .scan(0, |furthest, index| {
-                *furthest = code.get(index as usize).map_or(*furthest, |code| code.end().max(*furthest));
-                Some((index, *furthest))
-            })
-            .collect();
-    }
-
-    /// The frame of the innermost address of a stack; none if no method is known there.
-    #[must_use]
-    pub fn frame(&self, address: CodeAddress) -> Option<Frame> {
-        Some(self.method(address)?.frame())
-    }
-
-    /// The frame of any other address of a stack, which is where a call returns to.
-    #[must_use]
-    pub fn caller_frame(&self, address: CodeAddress) -> Option<Frame> {
-        Some(self.method_for(address, Position::Caller)?.frame())
-    }
-
-    /// The method whose code is at an address; of several that were there, the one loaded last.
-    #[must_use]
-    pub fn method(&self, address: CodeAddress) -> Option<MethodRef<'_>> {
-        self.method_for(address, Position::Interrupted)
-    }
-
-    /// The same for an address that may be the one behind a call, with which a method may end.
-    #[must_use]
-    pub fn method_for(&self, address: CodeAddress, position: Position) -> Option<MethodRef<'_>> {
-        self.find(position.byte(address), |_| true).or_else(|| self.by_entry_point(position.byte(address)))
-    }
-
-    /// The method that was at an address at a moment, in nanoseconds of the trace. It needs [`CodeMap::learn_at`].
-    #[must_use]
-    pub fn method_at(&self, address: CodeAddress, position: Position, at_ns: u64) -> Option<MethodRef<'_>> {
-        let there = |code: &Code| code.from_ns <= at_ns && at_ns < code.until_ns;
-        self.find(position.byte(address), there).or_else(|| self.method_for(address, position))
-    }
-
-    /// The frame at an address at a moment: see [`CodeMap::method_at`].
-    #[must_use]
-    pub fn frame_at(&self, address: CodeAddress, position: Position, at_ns: u64) -> Option<Frame> {
-        Some(self.method_at(address, position, at_ns)?.frame())
-    }
-
-    fn find(&self, address: u64, wanted: impl Fn(&Code) -> bool) -> Option<MethodRef<'_>> {
-        debug_assert!(!self.unsettled, "settle() comes before look-ups");
-        let start = |index: u32| self.code.get(index as usize).map_or(u64::MAX, |code| code.start);
-        let behind = self.by_start.partition_point(|(index, _)| start(*index) <= address);
-        self.by_start[..behind]
-            .iter()
-            .rev()
-            .take(MAX_OVERLAPS)
-            .take_while(|(_, furthest)| address < *furthest)
-            .filter_map(|(index, _)| self.get(MethodIndex(*index)))
-            .filter(|method| address < method.code.end() && wanted(method.code))
-            .max_by_key(|method| (method.code.until_ns == u64::MAX, method.code.from_ns, method.index))
-    }
-
-    /// The entry point before an address, if no other code lies between them.
-    fn by_entry_point(&self, address: u64) -> Option<MethodRef<'_>> {
-        let start = |index: u32| self.code.get(index as usize).map_or(u64::MAX, |code| code.start);
-        let behind = self.entry_points.partition_point(|index| start(*index) <= address);
-        let entry = self.entry_points[..behind].last().and_then(|index| self.get(MethodIndex(*index)))?;
-        let others = self.by_start.partition_point(|(index, _)| start(*index) <= address);
-        let nearest = self.by_start[..others].last().map_or(0, |(index, _)| start(*index));
-        let reach = entry.code.start.saturating_add(ENTRY_POINT_REACH);
-        (nearest < entry.code.start && address < reach).then_some(entry)
-    }
-
-    /// A method by its index.
-    #[must_use]
-    pub fn get(&self, index: MethodIndex) -> Option<MethodRef<'_>> {
-        self.code.get(index.0 as usize).map(|code| MethodRef { map: self, code, index })
-    }
-
-    /// The code of a method that was told of last, by the runtime's id of the method.
-    #[must_use]
-    pub fn by_id(&self, id: MethodId) -> Option<MethodRef<'_>> {
-        self.latest.get(&id).and_then(|index| self.get(MethodIndex(*index)))
-    }
-
-    /// All methods, in the order in which they were told of.
-    pub fn methods(&self) -> impl Iterator<Item = MethodRef<'_>> {
-        (0..).map_while(|index| self.get(MethodIndex(index)))
-    }
-
-    /// The path of a module, as the target sees it; of a module without a file, its name.
-    #[must_use]
-    pub fn module_path(&self, id: ModuleId) -> Option<&str> {
-        self.module(id).map(|module| module.path.as_str())
-    }
-
-    /// How much is known.
-    #[must_use]
-    pub fn naming(&self) -> Naming {
-        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        Naming {
-            methods: count(self.code.len()),
-            with_il_map: count(self.code.iter().filter(|code| code.map.is_some()).count()),
-            modules: count(self.modules.len()),
-            dropped: self.dropped.saturating_add(self.maps.dropped()),
-        }
-    }
-
-    pub(crate) fn module(&self, id: ModuleId) -> Option<&Module> {
-        self.modules.get(&id).filter(|module| !module.path.is_empty())
-    }
-
-    pub(crate) fn text(&self, id: TextId) -> &str {
-        self.texts.get(id)
-    }
-
-    pub(crate) fn il_at(&self, map: IlMap, native: u32) -> Option<u32> {
-        self.maps.il_at(map, native)
-    }
-}
-
-impl Position {
-    /// The byte that tells what ran.
-    fn byte(self, address: CodeAddress) -> u64 {
-        match self {
-            Position::Interrupted => address.0,
-            Position::Caller => address.0.saturating_sub(1),
         }
     }
 }

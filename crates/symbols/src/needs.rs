@@ -1,9 +1,8 @@
 //! What a session has to ask for.
 //!
 //! The rundown at the end of a session tells of all code that is there then, whatever the session's own keywords are.
-//! The runtime's default rundown, besides none the only one that 3.1 and 8 know, has all of
-//! [`RUNDOWN_FOR_LINES`]. From 9 on a session
-//! can choose; `docs/names.md` has what each costs.
+//! The runtime's default rundown, besides none the only one that 3.1 and 8 know, has all of [`RUNDOWN_FOR_LINES`].
+//! From 9 on a session can choose; `docs/names.md` has what each costs.
 
 use runtime_events::keyword;
 

@@ -4,24 +4,26 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{Body, Cell, Column, Confidence, Cost, Finding, Section, Severity, Table, Unit, format_duration};
 use stacks::StackKey;
 
+use super::clocks::Used;
 use super::collect::Collected;
 use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{Calls, Framework, MethodId};
+use crate::sampling::{Calls, Framework, MethodId, has_content};
 use crate::threads::kind_of_work;
 
 /// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
 const BUSY_PROCESS: f64 = 50.0;
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
-/// A hot method does at least this part of its work itself, or in the framework; one that only hands its work to many
-/// others is not to blame, in per cent.
-const OWN_WORK: f64 = 25.0;
+/// A hot method does at least this part of its work itself, or in the framework, in per cent.
+const OWN_WORK: f64 = 10.0;
+/// And this part together with one other method: one that hands its work to many others is not to blame.
+const CONCENTRATED: f64 = 70.0;
 /// Below this part of the processor time, in per cent, the reader is told that samples do not cover it.
 const POOR_COVER: f64 = 80.0;
 /// Kinds of threads without .NET code that are listed.
@@ -34,21 +36,37 @@ struct Cpu {
     seen: u64,
     /// Of threads that run .NET code.
     managed: u64,
-    /// Of all threads.
+    /// Of all threads, without what was used for our sake.
     all: u64,
+    /// Used for our sake: the session's begin, the sampler, sending events.
+    ours: u64,
 }
 
 impl Cpu {
     fn of(collected: &Collected) -> Cpu {
         let mut stacks = HashMap::<StackKey, u64>::new();
+        let mut session = 0;
         for (stack, ns) in collected.threads.values().flat_map(|thread| &thread.weighed.stacks) {
-            *stacks.entry(*stack).or_default() += ns;
+            if collected.calls.is_ours(*stack) {
+                session += ns;
+            } else {
+                *stacks.entry(*stack).or_default() += ns;
+            }
         }
         let managed: u64 = collected.threads.values().map(|thread| thread.used.ran_ns).sum();
-        let outside: u64 = collected.outside.values().map(|used| used.ran_ns).sum();
-        let seen = stacks.values().sum();
-        Cpu { stacks, seen, managed: managed.max(seen), all: managed.max(seen) + outside }
+        let (mut outside, mut ours) = (0, session);
+        for used in collected.outside.values() {
+            *(if is_ours(used) { &mut ours } else { &mut outside }) += used.ran_ns;
+        }
+        let seen: u64 = stacks.values().sum();
+        let managed = managed.saturating_sub(session).max(seen);
+        Cpu { stacks, seen, managed, all: managed + outside, ours }
     }
+}
+
+/// Whether a thread exists because of us: it samples, or sends events. .NET Core 3.1 does not name it.
+fn is_ours(used: &Used) -> bool {
+    used.name == ".NET EventPipe"
 }
 
 /// A method of the program's own with the framework code it calls, or else one of the framework.
@@ -70,13 +88,14 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     sections.push(thread_table(collected, &cpu));
     let tree = calls.tree(&cpu.stacks, Unit::Nanoseconds, framework);
     sections.push(Section::new("calls", "Call tree by CPU time", Body::Tree(tree)));
+    sections.retain(has_content);
     let hot = hot(calls, &cpu, &rows, settings);
     Answer {
         summary: summary(collected, &cpu, hot.or(rows.first())),
         findings: hot.and_then(|hot| finding(collected, &cpu, hot)).into_iter().collect(),
         sections,
         notes: notes(collected, &cpu),
-        cost: collected.cost.clone(),
+        cost: Cost { target_cpu_ns: Some(cpu.ours), ..collected.cost.clone() },
         measured: collected.measured,
         end: collected.end,
     }
@@ -135,7 +154,7 @@ fn method_table(calls: &Calls, rows: &[Row], cpu: &Cpu, top: usize) -> Section {
 /// Where the process's time went by kind of thread: those without .NET code have no stacks.
 fn thread_table(collected: &Collected, cpu: &Cpu) -> Section {
     let mut outside: BTreeMap<String, u64> = BTreeMap::new();
-    for used in collected.outside.values().filter(|used| used.ran_ns > 0) {
+    for used in collected.outside.values().filter(|used| used.ran_ns > 0 && !is_ours(used)) {
         *outside.entry(kind_of_work(&used.name)).or_default() += used.ran_ns;
     }
     let mut outside: Vec<(String, u64)> = outside.into_iter().collect();
@@ -183,6 +202,23 @@ fn hot<'a>(calls: &Calls, cpu: &Cpu, rows: &'a [Row], settings: &Settings) -> Op
         .filter(|row| percent(row.total, cpu.all) >= least)
         .min_by_key(|row| (row.total, Reverse(row.itself)))
         .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
+        .filter(|row| {
+            percent(row.itself + heaviest_helper(calls, cpu, row.method), row.total) >= CONCENTRATED
+        })
+}
+
+/// What the heaviest of the methods took that work for a method.
+fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
+    let mut helpers: HashMap<MethodId, u64> = HashMap::new();
+    for (stack, ns) in &cpu.stacks {
+        if calls.frames(*stack).any(|(method, _)| method == hot)
+            && let Some((own, _)) = calls.own_frame(*stack)
+            && own != hot
+        {
+            *helpers.entry(own).or_default() += ns;
+        }
+    }
+    helpers.into_values().max().unwrap_or(0)
 }
 
 fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {

@@ -3,6 +3,8 @@
 mod answer;
 mod clocks;
 mod collect;
+#[cfg(test)]
+mod tests;
 mod weigh;
 
 use std::time::Duration;
@@ -16,7 +18,7 @@ pub struct CpuUnprivileged;
 static SPEC: Spec = Spec {
     id: "cpu-unprivileged",
     name: "CPU, unprivileged",
-    question: "Which methods use the CPU? Needs no rights beyond the process's own user.",
+    question: "Which methods use the CPU, asked with the rights of the process's own user?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use discovery::DotnetProcess;
-use model::{Cell, Column, Frame, FrameKind, Node, Tree, Unit};
-use nettrace::CodeAddress;
-use process_view::Process;
+use model::{Cell, Column, Frame, Node, Tree, Unit};
 use stacks::{FrameId, StackKey, StackNode, StackTable};
-use symbols::{CodeMap, Position, SourceLookup};
+use symbols::CodeMap;
 
 use crate::blame;
+use crate::naming::Naming;
 use crate::ratio::percent;
 
 /// Parts of the whole below this are left out of a tree: one in a thousand.
@@ -18,6 +17,9 @@ const SMALLEST_PART: u64 = 1000;
 const MOST_NODES: usize = 2000;
 /// Deepest node of a tree; what lies deeper counts as the time of the node there.
 const DEEPEST: usize = 400;
+
+/// Where the runtime begins when it starts or stops the providers of a session.
+const OUR_SESSION: &str = "System.Diagnostics.Tracing.EventPipeEventProvider.Callback";
 
 /// A row of [`Calls::methods`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,39 +66,11 @@ pub(crate) struct Spent {
     pub(crate) total: u64,
 }
 
-/// Names code, the program's own with its place in the source.
-struct Namer<'a> {
-    code: &'a CodeMap,
-    source: SourceLookup,
-}
-
-impl Namer<'_> {
-    /// Nearly all addresses of stacks are those behind a call.
-    fn frame(&mut self, address: CodeAddress) -> Frame {
-        let found = [Position::Caller, Position::Interrupted]
-            .into_iter()
-            .find_map(|position| Some((self.code.method_for(address, position)?, position)));
-        let Some((method, position)) = found else {
-            return Frame {
-                kind: FrameKind::Managed,
-                name: blame::UNNAMED.to_owned(),
-                module: None,
-                file: None,
-                line: None,
-            };
-        };
-        let frame = method.frame();
-        // The framework comes without symbols; looking for them takes time.
-        if blame::is_own(&frame) { self.source.frame_of(&method, address, position) } else { frame }
-    }
-}
-
 impl Calls {
     /// The stacks of a session of this process, with names.
     pub(crate) fn named(stacks: &StackTable, code: &CodeMap, process: &DotnetProcess) -> Calls {
-        let root = process.visible.then(|| Process::new(process.pid).root());
-        let mut namer = Namer { code, source: SourceLookup::new(root) };
-        let (frames, nodes) = stacks.named(|address| namer.frame(address));
+        let naming = Naming::of(process);
+        let (frames, nodes) = stacks.named(|address| naming.frame(code, address));
         Calls::new(frames, nodes)
     }
 
@@ -142,6 +116,11 @@ impl Calls {
     /// The innermost frame of the program's own code.
     pub(crate) fn own_frame(&self, stack: StackKey) -> Option<(MethodId, &Frame)> {
         self.frames(stack).find(|(method, _)| self.method(*method).is_some_and(|method| method.own))
+    }
+
+    /// Whether a stack is what the runtime does to begin or end our own session.
+    pub(crate) fn is_ours(&self, stack: StackKey) -> bool {
+        self.frames(stack).last().is_some_and(|(method, _)| self.method_name(method) == OUR_SESSION)
     }
 
     /// What each method took; one that calls itself is counted once.

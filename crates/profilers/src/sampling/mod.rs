@@ -14,6 +14,7 @@ mod roster;
 mod sync_over_async;
 
 use diagnostics_ipc::{Level, Provider};
+use model::{Body, Section};
 use runtime_events::{keyword, provider};
 
 #[cfg(test)]
@@ -27,6 +28,16 @@ pub(crate) use sync_over_async::{BlockedPool, sync_over_async};
 /// The buffer in the target, in megabytes. A thousand stacks a second and thread need room when nobody reads for a
 /// moment.
 pub(crate) const BUFFER_MB: u32 = 64;
+
+/// Whether a section has anything to show.
+pub(crate) fn has_content(section: &Section) -> bool {
+    match &section.body {
+        Body::Table(table) => !table.rows.is_empty(),
+        Body::Tree(tree) => !tree.roots.is_empty(),
+        Body::Stacks(stacks) => !stacks.stacks.is_empty(),
+        Body::Series(series) => !series.lines.is_empty(),
+    }
+}
 
 /// The runtime's sampler.
 pub(crate) fn sampler() -> Provider {

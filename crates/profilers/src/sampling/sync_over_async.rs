@@ -7,7 +7,7 @@ use stacks::StackKey;
 
 use super::{Calls, Doing, Doings};
 use crate::blame;
-use crate::ratio::percent;
+use crate::ratio::{percent, share_words};
 
 /// From this part of the pool's working time on, blocking on tasks is worth a finding, in per cent.
 const WORTH_A_WORD: f64 = 10.0;
@@ -62,13 +62,10 @@ pub(crate) fn sync_over_async(pool: &BlockedPool<'_>, window: u64) -> Option<Fin
             "sync-over-async",
             Severity::Warning,
             Confidence::High,
-            format!(
-                "Pool threads block until tasks end, {:.0} % of it in {name}",
-                percent(*weight, pool.on_tasks)
-            ),
+            format!("Pool threads block until tasks end: {} in {name}", share_words(*weight, pool.on_tasks)),
         )
         .culprit(blame::method(frame))
-        .evidence("Pool threads blocked on tasks", format!("{threads:.1} on average"))
+        .evidence("Blocked on tasks", format!("{threads:.1} pool threads on average"))
         .evidence("Share of the pool's work", format!("{share:.0} %"))
         .advice("Await the task instead of Wait(), Result or GetAwaiter().GetResult(), up to the caller.")
         .advice("A pool thread that blocks does no other work; enough of them stop the program."),

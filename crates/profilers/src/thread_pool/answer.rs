@@ -203,10 +203,10 @@ fn starvation(collected: &Collected, pool: &Pool, work: &Work<'_>) -> Option<Fin
     let mut finding = Finding::new("thread-pool-starvation", severity, confidence, title)
         .evidence("Work items waiting", from_to(pool.queue))
         .evidence("Threads", from_to(pool.threads))
-        .evidence("Threads added because work waited", added(collected))
+        .evidence("Threads added", added(collected))
         .evidence("Work items done", format!("{:.0} a second", pool.done_mean));
     if seen {
-        finding = finding.evidence("Working threads that are blocked", format!("{blocked:.0} %"));
+        finding = finding.evidence("Blocked threads", format!("{blocked:.0} % of those at work"));
     }
     if let Some(first) = work.by_method.first() {
         finding = finding.culprit(blame::method(first.frame));
@@ -225,7 +225,7 @@ fn added(collected: &Collected) -> String {
     let seconds = collected.measured.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
     let rate = if seconds > 0.0 { starved as f64 / seconds } else { 0.0 };
-    format!("{starved}, {rate:.1} a second")
+    format!("{starved} because work waited, {rate:.1} a second")
 }
 
 fn blocked_on_tasks(collected: &Collected, doings: &mut Doings<'_>) -> Option<Finding> {

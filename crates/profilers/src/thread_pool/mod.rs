@@ -3,6 +3,8 @@
 mod answer;
 mod collect;
 mod look;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -11,7 +11,9 @@ use super::collect::{Collected, ThreadSeen};
 use crate::Settings;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, sync_over_async};
+use crate::sampling::{
+    BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, has_content, sync_over_async,
+};
 use crate::threads::kind_of_work;
 
 /// A thread that spends this part of its time in one place, or idle, only waits, in per cent.
@@ -66,12 +68,16 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let judged: Vec<Judged<'_>> = collected.threads.iter().map(|thread| judge(thread, &mut doings)).collect();
     let show_idle = settings.choice("idle") == "show";
     // What counts: threads that do something, and of those, not the time they wait for work.
-    let counted = |judged: &&Judged<'_>| show_idle || !judged.still;
+    let ours = |judged: &Judged<'_>| {
+        judged.times.iter().any(|(stack, ..)| stack.is_some_and(|it| calls.is_ours(it)))
+    };
+    let counted = |judged: &&Judged<'_>| show_idle || !(judged.still || ours(judged));
     let mut places = Vec::new();
     for judged in judged.iter().filter(counted) {
         for (stack, doing, ns) in &judged.times {
             if let Some(stack) = stack
                 && (show_idle || *doing != Doing::Parked)
+                && !calls.is_ours(*stack)
             {
                 places.push((*stack, *doing, *ns));
             }
@@ -86,6 +92,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         sections.extend(still_table(calls, &judged));
     }
     sections.push(tree(calls, &places, Framework::of(settings.choice("framework"))));
+    sections.retain(has_content);
     Answer {
         summary: summary(collected, calls, &judged, &rows),
         findings: findings(collected, &judged, &mut doings),
@@ -167,6 +174,10 @@ fn place_words(calls: &Calls, judged: &Judged<'_>) -> (String, &'static str) {
     }
 }
 
+fn thread_name(thread: &ThreadSeen) -> &str {
+    thread.name.as_deref().unwrap_or("(name unknown)")
+}
+
 /// Threads of one name that are mostly in one method.
 struct Group<'a> {
     name: String,
@@ -188,7 +199,7 @@ impl Group<'_> {
 fn thread_table<'a>(calls: &Calls, threads: &[&'a Judged<'a>], top: usize) -> Section {
     let mut groups: BTreeMap<(String, String), Vec<&Judged<'_>>> = BTreeMap::new();
     for judged in threads {
-        let name = judged.thread.name.as_deref().map_or_else(String::new, kind_of_work);
+        let name = kind_of_work(thread_name(judged.thread));
         groups.entry((name, place_words(calls, judged).0)).or_default().push(judged);
     }
     let mut groups: Vec<Group<'_>> =
@@ -206,7 +217,7 @@ fn thread_table<'a>(calls: &Calls, threads: &[&'a Judged<'a>], top: usize) -> Se
         let Some(busiest) = group.busiest() else { continue };
         let (method, doing) = place_words(calls, busiest);
         let alone = group.threads.len() == 1;
-        let name = if alone { busiest.thread.name.clone().unwrap_or_default() } else { group.name.clone() };
+        let name = if alone { thread_name(busiest.thread).to_owned() } else { group.name.clone() };
         table.push([
             Cell::from(name),
             Cell::from(group.threads.len() as u64),

@@ -2,6 +2,8 @@
 
 mod answer;
 mod collect;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

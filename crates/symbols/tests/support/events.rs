@@ -98,7 +98,7 @@ fn learn(map: &mut CodeMap, provider: &str, event: u32, version: u32, payload: &
         id: MetadataId(1),
         provider: provider.into(),
         event: EventId(event),
-        name: String::new().into(),
+        name: String::new(),
         keywords: Keywords(0),
         version: EventVersion(version),
         level: Level(5),

@@ -155,7 +155,7 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
             let mut spans =
                 vec![Span::styled(fit(&text, columns.name), style), Span::raw(format!(" {number:>VALUE$}"))];
             // A histogram has one history, that of its headline.
-            let is_headline = quantile.is_none_or(|one| Some(one.value) == series.reading.headline());
+            let is_headline = quantile.is_none() || *quantile == series.reading.headline_quantile();
             if columns.change {
                 let moved = if is_headline { moved(series).map(|by| change(by, unit)) } else { None };
                 spans.push(Span::raw(format!(" {:>VALUE$}", moved.unwrap_or_default())));

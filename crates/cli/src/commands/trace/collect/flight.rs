@@ -15,8 +15,7 @@ use super::opening;
 use super::place::Place;
 use super::plan::Plan;
 use super::status::Status;
-use super::{Outcome, Signals, Target, deliver};
-use crate::commands::launching::Program;
+use super::{Held, Outcome, Signals, Target, deliver};
 use crate::explain::Failure;
 use crate::output::to_stderr;
 use crate::screen::Screen;
@@ -27,8 +26,7 @@ const REST: Duration = Duration::from_secs(10);
 struct Hand<'a> {
     plan: &'a Plan,
     process: &'a DotnetProcess,
-    program: Option<&'a Program>,
-    is_held: bool,
+    held: Option<Held<'a>>,
     signals: &'a Signals,
     keyboard: Keyboard,
     place: Place,
@@ -47,13 +45,13 @@ struct Hand<'a> {
 pub fn record_flight(
     plan: &Plan,
     keep: Keep,
-    target: &mut Target,
+    target: &Target,
     place: Place,
     signals: &Signals,
     keyboard: Keyboard,
     screen: &Screen,
 ) -> Result<Outcome, Failure> {
-    let Target { process, client, program, is_held } = target;
+    let Target { process, client, .. } = target;
     to_stderr(&opening::heading(plan, process, &place.shown()));
     let how =
         if keyboard.is_there() { "s saves, q or Enter saves and stops" } else { "Ctrl+C saves and stops" };
@@ -66,8 +64,7 @@ pub fn record_flight(
     let mut hand = Hand {
         plan,
         process,
-        program: program.as_ref(),
-        is_held: std::mem::take(is_held),
+        held: target.held(),
         signals,
         keyboard,
         place,
@@ -118,10 +115,7 @@ impl Hand<'_> {
 
 impl Pilot for Hand<'_> {
     fn begun(&mut self) -> Wish {
-        if self.is_held
-            && let Some(program) = self.program
-            && let Err(failure) = program.resume()
-        {
+        if let Some(Err(failure)) = self.held.take().map(Held::let_go) {
             self.result = Err(failure);
             return Wish::Stop;
         }
