@@ -179,7 +179,7 @@ fn finish<W: Watcher>(
         notes.push("this runtime cannot filter events by id, so it sent more than was needed".to_owned());
     }
     let end = match end {
-        SessionEnd::Stopped if cancelled => WindowEnd::Cancelled,
+        SessionEnd::Stopped | SessionEnd::ConsumerLeft if cancelled => WindowEnd::Cancelled,
         SessionEnd::TargetExited => {
             notes.push("the process ended before it sent the names of its methods".to_owned());
             WindowEnd::TargetExited

@@ -3,12 +3,12 @@
 mod support;
 
 use model::Cell;
-use support::{finds_the_illness, look, look_until_found, rows};
+use support::{finds_the_illness, look, rows};
 use testbed::Runtime;
 
 #[test]
 fn pressure_is_found_with_the_method_that_allocates() {
-    finds_the_illness("allocations", "allocation-pressure", 2.0, &[]);
+    finds_the_illness("allocations", "allocation-pressure", 4.0, &[]);
 }
 
 #[test]
@@ -27,13 +27,6 @@ fn much_that_dies_young_is_described_but_no_illness() {
         // 80 of the 160 bytes that a line takes.
         assert!((35.0..65.0).contains(&share(string)), "{types:?}");
     }
-}
-
-#[test]
-fn the_threshold_of_pressure_can_be_set() {
-    let target = testbed::shared().target("allocation-pressure", Runtime::Net9).start().unwrap();
-    assert!(look("allocations", &target, 2.0, &["gc-share=100"]).findings.is_empty());
-    look_until_found("allocations", &target, 2.0, &["gc-share=1"], "allocation-pressure");
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use model::{Cell, WindowEnd};
-use profilers::{Run, Settings, by_id, run};
+use profilers::{Control, Run, Settings, Stop, by_id, run};
 use support::{Patient, finds_the_illness, look, process, rows};
 use testbed::Runtime;
 
@@ -41,7 +44,7 @@ fn the_report_of_a_program_that_dies_of_an_exception_covers_the_time_until_then(
         let target = testbed::shared().target("exception-storm", runtime).arg("crash=12000").start().unwrap();
         let profiler = by_id("exceptions").unwrap();
         let settings = Settings::new(profiler.spec(), []).unwrap();
-        let duration = std::time::Duration::from_secs(300);
+        let duration = Duration::from_secs(300);
         let process = process(&target);
         let report =
             run(profiler, &Run { process: &process, settings: &settings, duration, control: &Patient })
@@ -55,6 +58,32 @@ fn the_report_of_a_program_that_dies_of_an_exception_covers_the_time_until_then(
             report.notes
         );
     }
+}
+
+/// Wants the report after a moment.
+struct Hurry(AtomicU32);
+
+impl Control for Hurry {
+    fn wait(&self, time: Duration) -> Stop {
+        std::thread::sleep(time);
+        if self.0.fetch_add(1, Ordering::Relaxed) < 20 { Stop::TimeOver } else { Stop::Cancelled }
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+}
+
+#[test]
+fn the_report_of_a_user_in_a_hurry_has_names_and_says_so() {
+    let target = testbed::shared().target("exception-storm", Runtime::Net9).start().unwrap();
+    let profiler = by_id("exceptions").unwrap();
+    let settings = Settings::new(profiler.spec(), []).unwrap();
+    let (duration, control) = (Duration::from_secs(300), Hurry(AtomicU32::new(0)));
+    let process = process(&target);
+    let report =
+        run(profiler, &Run { process: &process, settings: &settings, duration, control: &control }).unwrap();
+    assert_eq!(report.window.end, WindowEnd::Cancelled);
+    assert!(report.summary.contains("Import.PriceFeed.ParseAmount:"), "with its line: {}", report.summary);
+    assert!(target.is_alive());
 }
 
 #[test]

@@ -83,8 +83,7 @@ impl Lengths {
     /// Their share of the window in per cent; a pause may last beyond its end.
     fn share<'a>(pauses: impl IntoIterator<Item = &'a GcPause>, about: &About) -> f64 {
         let window = nanos(about.measured);
-        let inside = |pause: &GcPause| pause.total_ns.min(window.saturating_sub(pause.begin_ns));
-        percent(pauses.into_iter().map(inside).sum(), window)
+        percent(pauses.into_iter().map(|pause| pause.inside_ns(window)).sum(), window)
     }
 
     fn longest(&self) -> u64 {
