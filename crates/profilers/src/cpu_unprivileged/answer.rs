@@ -183,6 +183,9 @@ fn summary(collected: &Collected, cpu: &Cpu, most: Option<&Row>) -> String {
         time(cpu.all),
         percent(cpu.all, nanos(collected.measured))
     );
+    if collected.calls.is_nameless() {
+        return format!("{used}; the names of its methods did not come.");
+    }
     match most {
         Some(row) if cpu.all > 0 => format!(
             "Most CPU: {} ({:.0} %). {used}.",

@@ -93,6 +93,9 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     }
     sections.push(tree(calls, &places, Framework::of(settings.choice("framework"))));
     sections.retain(has_content);
+    if calls.is_nameless() {
+        sections.clear();
+    }
     Answer {
         summary: summary(collected, calls, &judged, &rows),
         findings: findings(collected, &judged, &mut doings),
@@ -270,6 +273,12 @@ fn summary(collected: &Collected, calls: &Calls, judged: &[Judged<'_>], rows: &[
     let window = format_duration(collected.measured);
     if judged.is_empty() {
         return format!("No sample came in {window}: no thread ran .NET code.");
+    }
+    if calls.is_nameless() {
+        return format!(
+            "{} threads were looked at for {window}, but the names of their methods did not come.",
+            judged.len()
+        );
     }
     let still = judged.iter().filter(|judged| judged.still).count();
     let active = judged.len() - still;
