@@ -13,7 +13,7 @@ use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{Calls, Framework, MethodId, has_content};
+use crate::sampling::{Calls, Framework, MethodId, has_content, pauses_note};
 use crate::threads::kind_of_work;
 
 /// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
@@ -301,10 +301,7 @@ fn notes(collected: &Collected, cpu: &Cpu) -> Vec<String> {
     }
     let pauses = collected.cost.pauses;
     if pauses.count > 0 {
-        notes.push(format!(
-            "While it was looked at, the sampler kept the process stopped for up to {:.0} % of the time.",
-            percent(pauses.total_ns, window)
-        ));
+        notes.push(pauses_note(pauses.total_ns, window));
     }
     if collected.samples == 0 {
         notes.push("No sample came: no thread ran .NET code.".to_owned());
