@@ -13,11 +13,14 @@ use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{Calls, Framework, MethodId, has_content};
+use crate::sampling::{Calls, Framework, MethodId, has_content, pauses_note};
 use crate::threads::kind_of_work;
 
-/// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
+/// A process that uses less than this of one processor, in per cent, or would if others left it to it, is not short of
+/// it, whatever it does.
 const BUSY_PROCESS: f64 = 50.0;
+/// From less than this of a processor, in per cent, nothing is concluded.
+const LEAST_USE: f64 = 10.0;
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 /// A hot method does at least this part of its work itself, or in the framework, in per cent.
@@ -183,6 +186,9 @@ fn summary(collected: &Collected, cpu: &Cpu, most: Option<&Row>) -> String {
         time(cpu.all),
         percent(cpu.all, nanos(collected.measured))
     );
+    if collected.calls.is_nameless() {
+        return format!("{used}; the names of its methods did not come.");
+    }
     match most {
         Some(row) if cpu.all > 0 => format!(
             "Most CPU: {} ({:.0} %). {used}.",
@@ -221,10 +227,16 @@ fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
     helpers.into_values().max().unwrap_or(0)
 }
 
+/// How long its threads were ready to run while others had the processors.
+fn waited(collected: &Collected) -> u64 {
+    collected.threads.values().map(|thread| thread.used.waited_ns).sum()
+}
+
 fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
     let calls = &collected.calls;
     let window = nanos(collected.measured);
-    if collected.measured < SHORTEST_PROOF || percent(cpu.all, window) < BUSY_PROCESS {
+    let wanted = percent(cpu.all + waited(collected), window);
+    if collected.measured < SHORTEST_PROOF || wanted < BUSY_PROCESS || percent(cpu.all, window) < LEAST_USE {
         return None;
     }
     let name = calls.method_name(hot.method);
@@ -289,7 +301,7 @@ fn notes(collected: &Collected, cpu: &Cpu) -> Vec<String> {
             percent(cpu.seen, cpu.managed)
         ));
     }
-    let waited: u64 = collected.threads.values().map(|thread| thread.used.waited_ns).sum();
+    let waited = waited(collected);
     if waited > cpu.managed {
         notes.push(format!(
             "Its threads were ready to run for {} more, but others had the processors.",
@@ -298,10 +310,7 @@ fn notes(collected: &Collected, cpu: &Cpu) -> Vec<String> {
     }
     let pauses = collected.cost.pauses;
     if pauses.count > 0 {
-        notes.push(format!(
-            "While it was looked at, the sampler kept the process stopped for up to {:.0} % of the time.",
-            percent(pauses.total_ns, window)
-        ));
+        notes.push(pauses_note(pauses.total_ns, window));
     }
     if collected.samples == 0 {
         notes.push("No sample came: no thread ran .NET code.".to_owned());

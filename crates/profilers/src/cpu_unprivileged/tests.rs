@@ -95,3 +95,11 @@ fn an_idle_process_is_not_short_of_processors() {
     let answer = answer(&collected(calls, &[(keys[0], 1_900)]), &settings());
     assert!(answer.findings.is_empty(), "{:?}", answer.findings);
 }
+
+#[test]
+fn a_process_that_was_killed_still_has_its_cpu_time() {
+    let (calls, keys) = calls(&[&["System.Private.CoreLib!?"]]);
+    let answer = answer(&collected(calls, &[(keys[0], 4_000)]), &settings());
+    assert!(answer.summary.ends_with("the names of its methods did not come."), "{}", answer.summary);
+    assert!(answer.findings.is_empty(), "{:?}", answer.findings);
+}

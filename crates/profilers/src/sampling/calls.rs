@@ -118,6 +118,11 @@ impl Calls {
         self.frames(stack).find(|(method, _)| self.method(*method).is_some_and(|method| method.own))
     }
 
+    /// Whether there are stacks, but none with a name: a process that is killed does not send them.
+    pub(crate) fn is_nameless(&self) -> bool {
+        !self.methods.is_empty() && self.methods.iter().all(|method| method.name == blame::UNNAMED)
+    }
+
     /// Whether a stack is what the runtime does to begin or end our own session.
     pub(crate) fn is_ours(&self, stack: StackKey) -> bool {
         self.frames(stack).last().is_some_and(|(method, _)| self.method_name(method) == OUR_SESSION)

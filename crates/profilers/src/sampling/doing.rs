@@ -149,7 +149,7 @@ impl<'a> Doings<'a> {
         let known = *self.outside.entry(stack).or_insert_with(|| outside(calls, stack));
         let may_run = match self.kinds {
             Kinds::Tell => mode == Mode::Managed || self.is_managed_code(stack),
-            Kinds::Silent => mode == Mode::Managed || !known.calls_out,
+            Kinds::Silent => !known.calls_out,
         };
         if may_run && !known.waits { Doing::Runs } else { known.doing }
     }

@@ -17,6 +17,8 @@ use diagnostics_ipc::{Level, Provider};
 use model::{Body, Section};
 use runtime_events::{keyword, provider};
 
+use crate::ratio::percent;
+
 #[cfg(test)]
 pub(crate) use calls::examples;
 pub(crate) use calls::{Calls, Framework, MethodId};
@@ -37,6 +39,15 @@ pub(crate) fn has_content(section: &Section) -> bool {
         Body::Stacks(stacks) => !stacks.stacks.is_empty(),
         Body::Series(series) => !series.lines.is_empty(),
     }
+}
+
+/// How much of the time the sampler kept the process stopped.
+pub(crate) fn pauses_note(stopped_ns: u64, window_ns: u64) -> String {
+    // The last pause may reach beyond the window.
+    let share = percent(stopped_ns, window_ns).min(100.0);
+    format!(
+        "While it was looked at, the sampler kept the process stopped for up to {share:.0} % of the time."
+    )
 }
 
 /// The runtime's sampler.

@@ -12,7 +12,7 @@ use crate::Settings;
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
 use crate::sampling::{
-    BlockedPool, Calls, Doing, Doings, Framework, MethodId, Mode, has_content, sync_over_async,
+    BlockedPool, Calls, Doing, Doings, Framework, MethodId, has_content, pauses_note, sync_over_async,
 };
 use crate::threads::kind_of_work;
 
@@ -41,12 +41,12 @@ impl Judged<'_> {
 
 fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
     let mut times: Vec<(Option<StackKey>, Doing, u64)> = Vec::new();
-    let mut still_longest = 0;
+    let mut waited: HashMap<StackKey, u64> = HashMap::new();
     let mut parked = 0;
     for ((stack, mode), ns) in &thread.spent {
         let doing = doings.of(*stack, *mode);
-        if *mode != Mode::Managed {
-            still_longest = still_longest.max(*ns);
+        if let Some(stack) = stack.filter(|_| doing != Doing::Runs) {
+            *waited.entry(stack).or_default() += ns;
         }
         if doing == Doing::Parked {
             parked += ns;
@@ -55,7 +55,8 @@ fn judge<'a>(thread: &'a ThreadSeen, doings: &mut Doings<'_>) -> Judged<'a> {
     }
     times.sort_by_key(|(stack, doing, ns)| (Reverse(*ns), *stack, *doing));
     let total = times.iter().map(|(_, _, ns)| ns).sum();
-    let still = percent(parked.max(still_longest), total) >= STILL;
+    let longest = waited.into_values().max().unwrap_or(0);
+    let still = percent(parked.max(longest), total) >= STILL;
     Judged { thread, times, total, still }
 }
 
@@ -93,6 +94,9 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     }
     sections.push(tree(calls, &places, Framework::of(settings.choice("framework"))));
     sections.retain(has_content);
+    if calls.is_nameless() {
+        sections.clear();
+    }
     Answer {
         summary: summary(collected, calls, &judged, &rows),
         findings: findings(collected, &judged, &mut doings),
@@ -271,6 +275,12 @@ fn summary(collected: &Collected, calls: &Calls, judged: &[Judged<'_>], rows: &[
     if judged.is_empty() {
         return format!("No sample came in {window}: no thread ran .NET code.");
     }
+    if calls.is_nameless() {
+        return format!(
+            "{} threads were looked at for {window}, but the names of their methods did not come.",
+            judged.len()
+        );
+    }
     let still = judged.iter().filter(|judged| judged.still).count();
     let active = judged.len() - still;
     let whole: u64 = rows.iter().map(|row| row.ns).sum();
@@ -308,10 +318,7 @@ fn notes(collected: &Collected) -> Vec<String> {
     let pauses = collected.cost.pauses;
     if pauses.count > 0 {
         let window = nanos(collected.measured);
-        notes.push(format!(
-            "While it was looked at, the sampler kept the process stopped for up to {:.0} % of the time.",
-            percent(pauses.total_ns, window)
-        ));
+        notes.push(pauses_note(pauses.total_ns, window));
     }
     if percent(collected.rounds, collected.rounds_due) < FEW_SAMPLES {
         notes.push(format!(

@@ -105,3 +105,12 @@ fn a_process_that_only_waits_says_so() {
     assert_eq!(answer.summary, "All 1 threads only waited during 5 s.");
     assert!(answer.findings.is_empty());
 }
+
+#[test]
+fn stacks_without_names_are_not_taken_for_waiting() {
+    let (calls, keys) = calls(&[&["System.Private.CoreLib!?"]]);
+    let killed = collected(calls, vec![thread(1, "a", &[(keys[0], Mode::Outside, 5_000)])]);
+    let answer = answer(&killed, &settings(&[]));
+    assert!(answer.summary.contains("names of their methods did not come"), "{}", answer.summary);
+    assert!(answer.sections.is_empty());
+}
