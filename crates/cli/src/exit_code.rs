@@ -53,6 +53,12 @@ pub enum Code {
     NotATrace = 26,
     /// A trace has no event of what was asked for.
     NoSuchEvents = 27,
+    /// The list of counters cannot be read.
+    BadCounters = 28,
+    /// No value of any counter came.
+    NoCounters = 29,
+    /// The runtime gave no meters: another tool has them, or they failed.
+    MetersRefused = 30,
     /// The heap came with holes, or not at all.
     HeapIncomplete = 31,
     /// A `.gcdump` file cannot be read.
@@ -63,12 +69,6 @@ pub enum Code {
     DumpPlace = 34,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
-    /// The list of counters cannot be read.
-    BadCounters = 28,
-    /// No value of any counter came.
-    NoCounters = 29,
-    /// The runtime gave no meters: another tool has them, or they failed.
-    MetersRefused = 30,
 }
 
 impl From<Code> for ExitCode {

@@ -57,7 +57,7 @@ pub fn stream_to_file(
     }
     let mut draft = Draft::beside(path)?;
     make(draft.file()).map_err(|error| not_written(path, &error))?;
-    draft.keep(path).map(|_| ())
+    draft.keep(path, keeping).map(|_| ())
 }
 
 /// A file on its way: nothing is left of it unless it is kept.
@@ -80,9 +80,11 @@ impl Draft {
     }
 
     /// Makes it the file, in place of any that is there; returns its length.
-    pub fn keep(self, path: &Path) -> Result<u64, Failure> {
+    pub fn keep(self, path: &Path, keeping: Keeping) -> Result<u64, Failure> {
         let kept = (|| {
-            self.0.as_file().sync_all()?;
+            if keeping == Keeping::Safe {
+                self.0.as_file().sync_all()?;
+            }
             let length = self.0.as_file().metadata()?.len();
             self.0.persist(path).map_err(|error| error.error)?;
             Ok(length)

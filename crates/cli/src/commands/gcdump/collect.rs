@@ -11,7 +11,7 @@ use super::collecting::{Fresh, fresh};
 use crate::args::gcdump::CollectArgs;
 use crate::exit_code::Code;
 use crate::explain::Failure;
-use crate::output::{self, Draft};
+use crate::output::{self, Draft, Keeping};
 use crate::screen::Screen;
 
 /// What a script wants to know.
@@ -47,7 +47,7 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
             .why("the heap is too large for the .gcdump format")
             .next("drdotnet gcdump report -p PID   shows it without a file"),
     })?;
-    let bytes = draft.keep(&path)?;
+    let bytes = draft.keep(&path, Keeping::Safe)?;
     if args.json { json(&fresh, &path, bytes) } else { words(args, &fresh, &path, bytes) }
 }
 
