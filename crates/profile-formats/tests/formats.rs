@@ -13,27 +13,35 @@ use support::{Row, hostile, profile, random_rows};
 
 fn write(format: &Format, profile: &Profile, grouping: Grouping) -> Vec<u8> {
     let mut bytes = Vec::new();
-    format.write(profile, grouping, &mut bytes).unwrap();
+    format.write(profile, grouping, &mut bytes).expect("it can be written and read back");
     bytes
 }
 
 fn text(id: &str, profile: &Profile, grouping: Grouping) -> String {
-    String::from_utf8(write(by_id(id).unwrap(), profile, grouping)).unwrap()
+    String::from_utf8(write(by_id(id).expect("it can be written and read back"), profile, grouping))
+        .expect("it can be written and read back")
 }
 
 fn json(id: &str, profile: &Profile, grouping: Grouping) -> Value {
-    serde_json::from_str(&text(id, profile, grouping)).unwrap()
+    serde_json::from_str(&text(id, profile, grouping)).expect("it can be written and read back")
 }
 
 fn pprof(profile: &Profile, grouping: Grouping) -> profile_formats::pprof::PprofProfile {
-    let bytes = write(by_id("pprof").unwrap(), profile, grouping);
+    let bytes = write(by_id("pprof").expect("it can be written and read back"), profile, grouping);
     let mut message = Vec::new();
-    flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut message).unwrap();
-    Message::decode(message.as_slice()).unwrap()
+    flate2::read::GzDecoder::new(bytes.as_slice())
+        .read_to_end(&mut message)
+        .expect("it can be written and read back");
+    Message::decode(message.as_slice()).expect("it can be written and read back")
 }
 
 fn sum(values: &Value) -> u64 {
-    values.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).sum()
+    values
+        .as_array()
+        .expect("it can be written and read back")
+        .iter()
+        .map(|value| value.as_u64().expect("it can be written and read back"))
+        .sum()
 }
 
 #[test]
@@ -179,11 +187,12 @@ fn a_time_line_cannot_be_merged() {
 fn evented_length(profile: &Value) -> u64 {
     let mut open: Vec<(u64, u64)> = Vec::new();
     let (mut last, mut total) = (0, 0);
-    for event in profile["events"].as_array().unwrap() {
-        let (frame, at) = (event["frame"].as_u64().unwrap(), event["at"].as_u64().unwrap());
+    for event in profile["events"].as_array().expect("as written") {
+        let (frame, at) =
+            (event["frame"].as_u64().expect("as written"), event["at"].as_u64().expect("as written"));
         assert!(at >= last, "times go forward");
         last = at;
-        match event["type"].as_str().unwrap() {
+        match event["type"].as_str().expect("as written") {
             "O" => open.push((frame, at)),
             "C" => {
                 let (opened, since) = open.pop().expect("something is open");
@@ -213,7 +222,7 @@ proptest! {
                     Err(error) => panic!("{}: {error}", format.id),
                 }
                 if format.extension.ends_with("json") && !bytes.is_empty() {
-                    serde_json::from_slice::<Value>(&bytes).unwrap();
+                    serde_json::from_slice::<Value>(&bytes).expect("as written");
                 }
             }
         }
@@ -227,19 +236,19 @@ proptest! {
         let total = time.total();
         for grouping in [Grouping::PerThread, Grouping::Merged] {
             let folded = text("folded", &time, grouping);
-            let weights = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+            let weights = folded.lines().map(|line| line.rsplit(' ').next().expect("as written").parse::<u64>().expect("as written"));
             prop_assert_eq!(weights.sum::<u64>(), total);
             let values = pprof(&time, grouping).sample.iter().map(|sample| sample.value[0]).sum::<i64>();
-            prop_assert_eq!(u64::try_from(values).unwrap(), total);
+            prop_assert_eq!(u64::try_from(values).expect("as written"), total);
         }
         let threads = json("speedscope", &time, Grouping::PerThread);
-        let lengths = threads["profiles"].as_array().unwrap().iter().map(evented_length);
+        let lengths = threads["profiles"].as_array().expect("as written").iter().map(evented_length);
         prop_assert_eq!(lengths.sum::<u64>(), total);
         let merged = json("speedscope", &time, Grouping::Merged);
         prop_assert_eq!(sum(&merged["profiles"][0]["weights"]), total);
         let bytes = profile(Weight::Bytes, &rows);
         let sampled = json("speedscope", &bytes, Grouping::PerThread);
-        let weights = sampled["profiles"].as_array().unwrap().iter().map(|one| sum(&one["weights"]));
+        let weights = sampled["profiles"].as_array().expect("as written").iter().map(|one| sum(&one["weights"]));
         prop_assert_eq!(weights.sum::<u64>(), total);
     }
 }

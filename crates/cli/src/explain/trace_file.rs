@@ -87,11 +87,12 @@ pub fn no_events(
             format!("--view {}   {events} {}", count.view.id(), count.view.events())
         })
         .collect();
-    if let Some(recipe) = view.map(recipe) {
-        failure = failure.next(format!("{recipe}   records them"));
+    match view.map(recipe) {
+        Some(recipe) => failure = failure.next(format!("{recipe}   records them")),
+        None => failure = failure.next("drdotnet trace report FILE   lists the events of a file"),
     }
     if there.is_empty() {
-        return failure.next("drdotnet trace report FILE   says what is in it");
+        return failure;
     }
     failure = failure.next("or look at what it has:");
     there.into_iter().fold(failure, Failure::choice)
