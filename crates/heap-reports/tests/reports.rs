@@ -17,26 +17,28 @@ fn shop(orders: u64) -> HeapGraph {
     let bytes = builder.add_type("System.Byte[]", Some("System.Private.CoreLib.dll"));
     let text = builder.add_type("System.String", Some("System.Private.CoreLib.dll"));
     let table = builder.add_type("System.Object[]", Some("System.Private.CoreLib.dll"));
-    let count = u32::try_from(orders).unwrap();
-    builder.object(Address(0x1000), list, 32, 1).unwrap();
-    builder.reference(Address(0x2000)).unwrap();
-    builder.object(Address(0x2000), array, 24 + 8 * orders, count).unwrap();
+    let count = u32::try_from(orders).expect("a small heap");
+    builder.object(Address(0x1000), list, 32, 1).expect("a small heap");
+    builder.reference(Address(0x2000)).expect("a small heap");
+    builder.object(Address(0x2000), array, 24 + 8 * orders, count).expect("a small heap");
     let place = |at: u64| Address(0x1_0000_0000 + at * 4096);
-    (0..orders).for_each(|at| builder.reference(place(at)).unwrap());
+    (0..orders).for_each(|at| builder.reference(place(at)).expect("a small heap"));
     for at in 0..orders {
-        builder.object(place(at), order, 40, 1).unwrap();
-        builder.reference(Address(place(at).0 + 64)).unwrap();
-        builder.object(Address(place(at).0 + 64), bytes, 2072, 0).unwrap();
+        builder.object(place(at), order, 40, 1).expect("a small heap");
+        builder.reference(Address(place(at).0 + 64)).expect("a small heap");
+        builder.object(Address(place(at).0 + 64), bytes, 2072, 0).expect("a small heap");
     }
-    builder.object(Address(0x9_0000_0000), text, 60, 0).unwrap();
-    builder.object(Address(0x9_0000_1000), text, 60, 0).unwrap();
+    builder.object(Address(0x9_0000_0000), text, 60, 0).expect("a small heap");
+    builder.object(Address(0x9_0000_1000), text, 60, 0).expect("a small heap");
     // The runtime's own table of static fields, which would share everything.
-    builder.object(Address(0x9_0000_2000), table, 64, 1).unwrap();
-    builder.reference(Address(0x1000)).unwrap();
-    builder.root(RootKind::StaticField, Some("Shop.OrderHistory.s_orders"), Address(0x1000)).unwrap();
-    builder.root(RootKind::PinnedHandle, None, Address(0x9_0000_2000)).unwrap();
-    builder.root(RootKind::Local, None, Address(0x9_0000_0000)).unwrap();
-    builder.finish().unwrap()
+    builder.object(Address(0x9_0000_2000), table, 64, 1).expect("a small heap");
+    builder.reference(Address(0x1000)).expect("a small heap");
+    builder
+        .root(RootKind::StaticField, Some("Shop.OrderHistory.s_orders"), Address(0x1000))
+        .expect("a small heap");
+    builder.root(RootKind::PinnedHandle, None, Address(0x9_0000_2000)).expect("a small heap");
+    builder.root(RootKind::Local, None, Address(0x9_0000_0000)).expect("a small heap");
+    builder.finish().expect("a small heap")
 }
 
 /// A queue whose links each hold the next.
@@ -45,16 +47,16 @@ fn chain(links: u64) -> HeapGraph {
     let queue = builder.add_type("Jobs.Queue", None);
     let job = builder.add_type("Jobs.Job", None);
     let place = |at: u64| Address(0x10_0000 + at * 128);
-    builder.object(Address(0x1000), queue, 24, 1).unwrap();
-    builder.reference(place(0)).unwrap();
+    builder.object(Address(0x1000), queue, 24, 1).expect("a small heap");
+    builder.reference(place(0)).expect("a small heap");
     for at in 0..links {
-        builder.object(place(at), job, 1000, u32::from(at + 1 < links)).unwrap();
+        builder.object(place(at), job, 1000, u32::from(at + 1 < links)).expect("a small heap");
         if at + 1 < links {
-            builder.reference(place(at + 1)).unwrap();
+            builder.reference(place(at + 1)).expect("a small heap");
         }
     }
-    builder.root(RootKind::StaticField, Some("Jobs.Runner.s_queue"), Address(0x1000)).unwrap();
-    builder.finish().unwrap()
+    builder.root(RootKind::StaticField, Some("Jobs.Runner.s_queue"), Address(0x1000)).expect("a small heap");
+    builder.finish().expect("a small heap")
 }
 
 fn origin() -> Origin {
@@ -67,7 +69,7 @@ fn origin() -> Origin {
             started_at: None,
             command_line: None,
         },
-        taken_at: "2026-11-15T05:12:00Z".parse().unwrap(),
+        taken_at: "2026-11-15T05:12:00Z".parse().expect("a small heap"),
         cost: Cost { method: "read from a file; nothing sent to the process".to_owned(), ..Cost::default() },
         notes: Vec::new(),
         tool_version: "0.1.0".to_owned(),
