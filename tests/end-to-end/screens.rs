@@ -2,7 +2,7 @@
 
 use testbed::{Runtime, shared};
 
-use crate::support::{User, skip, start_named};
+use crate::support::{User, check_golden, skip, start_named};
 
 const ESCAPE: char = '\u{1b}';
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}";
@@ -115,4 +115,36 @@ fn names_of_the_target_cannot_steer_the_terminal() {
         Some(screen) => assert!(!screen.contains(ESCAPE), "{screen:?}"),
         None => skip("the same at a terminal"),
     }
+}
+
+/// The part of a report above its tables, whose numbers, places on disk and line breaks differ from run to run.
+fn verdict(report: &str, first_table: &str) -> String {
+    let above = report.split(&format!("\n{first_table}\n")).next().unwrap_or_default();
+    let words = above.split_whitespace().map(|word| {
+        let word = word.rsplit_once('/').map_or(word, |(_, name)| name);
+        let mut plain = String::new();
+        for letter in word.chars() {
+            match letter {
+                _ if letter.is_ascii_digit() && plain.ends_with('N') => {}
+                ',' | '.' | '-' | ':' if plain.ends_with('N') => {}
+                _ if letter.is_ascii_digit() => plain.push('N'),
+                _ => plain.push(letter),
+            }
+        }
+        plain
+    });
+    let text = words.collect::<Vec<_>>().join(" ");
+    text.replace(" warning ", "\nwarning ").replace(" -> ", "\n-> ").replace(" us ", " ms ") + "\n"
+}
+
+#[test]
+fn the_first_lines_of_a_report_hold_the_answer() {
+    let user = User::new();
+    let target = shared().target("exception-storm", Runtime::Net9).start().unwrap();
+    let pid = target.pid().to_string();
+    let said = user.says(&["run", "exceptions", "-p", &pid, "-d", "3"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    // One may be in flight when the session ends.
+    let verdict = verdict(&said.stdout, "Exceptions").replace("Caught N %,", "Caught all,");
+    check_golden("exceptions.txt", &verdict);
 }

@@ -216,7 +216,9 @@ impl Collections {
         let (mut starts, mut triggers) = (self.starts.clone(), self.triggers.clone());
         starts.sort_by_key(|start| start.at_ns);
         triggers.sort_by_key(|trigger| trigger.at_ns);
+        // The runtime takes a moment to stop sending.
         let mut all = self.pauses.clone();
+        all.retain(|pause| pause.begin_ns < end_ns);
         let mut unfinished = Collections::default();
         for open in self.open.values().filter(|open| open.begin_ns < end_ns) {
             unfinished.close(open, end_ns);
@@ -356,6 +358,8 @@ mod tests {
             (150, PROGRAM, Step::Restarted),
             (900, PROGRAM, Step::Suspend(SuspendReason::Gc)),
             (950, COLLECTOR, Step::Restarted),
+            (1_100, COLLECTOR, Step::Suspend(SuspendReason::Gc)),
+            (1_200, COLLECTOR, Step::Restarted),
         ]);
         assert_eq!(found.iter().map(|pause| pause.total_ns).collect::<Vec<_>>(), [100]);
     }

@@ -63,7 +63,7 @@ fn by_place(thrown: &Thrown) -> Vec<Row<'_>> {
         });
         add(&mut rows[row].throws, throws);
     }
-    rows.sort_by(|a, b| b.throws.count.cmp(&a.throws.count));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.throws.count));
     rows
 }
 

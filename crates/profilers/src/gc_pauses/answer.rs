@@ -177,7 +177,7 @@ fn reason_table(paused: &Paused) -> Section {
     }
     let mut rows: Vec<_> =
         groups.into_iter().map(|(key, pauses)| (key, pauses.len(), Lengths::of(pauses))).collect();
-    rows.sort_by(|(.., less), (.., more)| more.total.cmp(&less.total));
+    rows.sort_by_key(|(.., lengths)| std::cmp::Reverse(lengths.total));
     for ((reason, place), count, lengths) in rows.iter().take(MOST_REASONS) {
         table.push([
             Cell::from(*reason),
