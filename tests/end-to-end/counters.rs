@@ -58,6 +58,7 @@ fn csv_of_every_runtime_has_the_layout_that_scripts_know() {
         run.signal(Signal::INT);
         let said = run.ends();
         assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{}", said.stderr);
+        assert!(target.is_alive(), "{}", target.stderr_text());
         let text = text(&file);
         assert!(text.starts_with(HEADER) && text.ends_with('\n'), "{text}");
         assert!(text.lines().skip(1).all(|line| line.split(',').count() == 5), "{text}");
@@ -216,7 +217,7 @@ fn what_cannot_be_asked_for_is_pointed_at() {
         "--counters",
         "Shop.Api",
         "-d",
-        "2",
+        "4",
         "-o",
         out.to_str().unwrap(),
     ]);

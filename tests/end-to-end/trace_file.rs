@@ -14,7 +14,7 @@ pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 pub const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// What names code at the end.
 pub const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// Writes one event when a session begins.
+/// Writes one event about the process.
 pub const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 
 /// What is in a recording.

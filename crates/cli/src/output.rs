@@ -27,12 +27,22 @@ pub fn to_stderr(text: &str) {
 /// Writes a file so that it is there whole or not at all, readable by its user only: reports hold strings out
 /// of the target's memory.
 pub fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
-    stream_to_file(path, |file| file.write_all(text.as_bytes()))
+    stream_to_file(path, Keeping::Safe, |file| file.write_all(text.as_bytes()))
+}
+
+/// What a power cut may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing: the disk has it before the tool goes on.
+    Safe,
+    /// The file: it can be made again, and is too large to wait for the disk.
+    Repeatable,
 }
 
 /// The same for what is made while it is written.
 pub fn stream_to_file(
     path: &Path,
+    keeping: Keeping,
     make: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     // A device, a pipe or a link is written to; replacing it would break it for everybody.
@@ -83,7 +93,10 @@ impl Draft {
 
 /// The failure of a file that could not be written.
 pub fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    let failure = Failure::new(Code::Disk, format!("writing {}: {error}", path.display()));
+    // A draft's own name, which an error may end with, says nothing to anybody.
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or(&text);
+    let failure = Failure::new(Code::Disk, format!("writing {}: {text}", path.display()));
     let failure = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             failure.why("the disk is full; nothing was kept")

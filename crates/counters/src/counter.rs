@@ -102,11 +102,16 @@ impl Reading {
         match self {
             Reading::Gauge(value) | Reading::UpDown { value, .. } => Some(*value),
             Reading::Increment { by, .. } | Reading::Counter { by, .. } => Some(*by),
-            Reading::Histogram { quantiles, .. } => {
-                let p95 = quantiles.iter().find(|one| (one.quantile - 0.95).abs() < 1e-9);
-                p95.or(quantiles.last()).map(|one| one.value)
-            }
+            Reading::Histogram { .. } => self.headline_quantile().map(|one| one.value),
         }
+    }
+
+    /// The quantile that stands for a histogram: the 95th percentile, or else the last.
+    #[must_use]
+    pub fn headline_quantile(&self) -> Option<Quantile> {
+        let Reading::Histogram { quantiles, .. } = self else { return None };
+        let p95 = quantiles.iter().find(|one| (one.quantile - 0.95).abs() < 1e-9);
+        p95.or(quantiles.last()).copied()
     }
 
     /// Whether it is how much was added in an interval.

@@ -49,6 +49,8 @@ pub struct Translator {
     /// Providers of the selection of which EventCounters were told.
     with_counters: BTreeSet<String>,
     told_full: bool,
+    /// Another tool has the meters with other settings: what comes of the shared session is not what we asked for.
+    refused: bool,
 }
 
 /// The fields that all values of meters have.
@@ -84,6 +86,7 @@ impl Translator {
             with_meter: BTreeSet::new(),
             with_counters: BTreeSet::new(),
             told_full: false,
+            refused: false,
         }
     }
 
@@ -120,6 +123,9 @@ impl Translator {
                 tell(Told::Note(Note::OtherSession { session: note.session.to_string() }));
             }
             RuntimeEvent::SharedSessionConflict(conflict) if conflict.client == self.plan.client.as_str() => {
+                self.refused = true;
+                // EventCounters, where there are any, are better than nothing.
+                self.with_meter.clear();
                 tell(Told::Note(Note::OtherSettings { differences: differences(conflict) }));
             }
             _ => {}
@@ -168,7 +174,8 @@ impl Translator {
     /// Whether an instrument is one of ours; if so, its meter is preferred to EventCounters from now on.
     fn selected(&mut self, meter: &str, name: &str, tell: &mut dyn FnMut(Told)) -> bool {
         let group = self.plan.selection.group(meter);
-        if group.is_none_or(|group| group.source == GroupSource::EventCounters)
+        if self.refused
+            || group.is_none_or(|group| group.source == GroupSource::EventCounters)
             || !self.plan.selection.includes(meter, name)
         {
             return false;

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use counters::export::exposition::{Exposed, Exposition, render};
 use counters::export::{Zone, csv, json};
+use proptest::prelude::*;
+
 use counters::{Board, Counter, CounterSource, Quantile, Reading, Told, Update};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -168,4 +170,59 @@ fn names_that_would_collide_are_kept_apart() {
     }
     let process = Exposed { pid: 1, process: "p", board: &board, up: true, shown: true };
     check("collisions.openmetrics", &render(Exposition::OpenMetrics, &[process]));
+}
+
+/// Whether a line is a sample: a name, labels in braces whose quotes are closed, a number.
+fn is_sample(line: &str) -> bool {
+    let Some((name, rest)) = line.split_once('{') else { return false };
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    let is_name = starts && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let (mut quoted, mut escape, mut end) = (false, false, None);
+    for (at, c) in rest.char_indices() {
+        match c {
+            _ if escape => escape = false,
+            '\\' if quoted => escape = true,
+            '"' => quoted = !quoted,
+            '}' if !quoted => {
+                end = Some(at);
+                break;
+            }
+            _ => {}
+        }
+    }
+    let number = end.and_then(|at| rest.get(at + 2..));
+    is_name && number.is_some_and(|number| number.parse::<f64>().is_ok() || number.ends_with("Inf"))
+}
+
+proptest! {
+    #[test]
+    fn whatever_names_a_program_has_the_text_formats_stay_sound(
+        names in proptest::collection::vec((any::<String>(), any::<String>(), any::<String>(), any::<f64>()), 1..6)
+    ) {
+        let mut board = Board::default();
+        for (provider, name, tags, value) in names {
+            let counter = Counter { provider, ..instrument(&name, None, &tags) };
+            let update = Update {
+                counter: Arc::new(counter),
+                tags,
+                reading: Reading::Gauge(value),
+                at: SystemTime::UNIX_EPOCH,
+            };
+            let mut text = String::new();
+            csv::append(&mut text, &update, SECOND, &Zone::utc());
+            prop_assert_eq!(text.lines().count(), 1);
+            let mut text = json::header(&name, SystemTime::UNIX_EPOCH, &Zone::utc());
+            json::append(&mut text, &update, SECOND, &Zone::utc(), true);
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&(text + json::FOOTER)).is_ok());
+            board.take(Told::Update(update));
+        }
+        let process = Exposed { pid: 1, process: "p", board: &board, up: true, shown: true };
+        for format in [Exposition::Prometheus, Exposition::OpenMetrics] {
+            let text = render(format, &[process]);
+            for line in text.split_terminator('\n') {
+                prop_assert!(line.starts_with("# ") || is_sample(line), "{}", line);
+                prop_assert!(!line.contains(char::is_control), "{}", line);
+            }
+        }
+    }
 }

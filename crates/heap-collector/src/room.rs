@@ -12,7 +12,7 @@ const MOST: u64 = 1024;
 pub fn spare_room(pid: u32) -> u32 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     let left = [machine, cgroup_left(pid)].into_iter().flatten().min().unwrap_or(0);
-    u32::try_from((left / 4 >> 20).clamp(LEAST, MOST)).unwrap_or(u32::MAX)
+    u32::try_from(((left / 4) >> 20).clamp(LEAST, MOST)).unwrap_or(u32::MAX)
 }
 
 /// `MemAvailable` in bytes.

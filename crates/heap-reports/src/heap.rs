@@ -65,7 +65,7 @@ fn types(look: &Look, top: usize) -> Section {
             (&*row.name).into(),
         ]);
     }
-    Section::new("types", "By type, what would go with its objects first", Body::Table(table))
+    Section::new("types", "By type (retained: what would go with its objects)", Body::Table(table))
 }
 
 fn finding(look: &Look, suspect: &Suspect, is_first: bool) -> Finding {

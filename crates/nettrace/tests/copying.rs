@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use nettrace::copying::{END_OF_STREAM, Renumbering, append_head, append_object, starting_at, time_span};
 use nettrace::{BlockKind, Item, Reader, SequenceNumber, ThreadIndex, Timestamp};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 fn fixtures() -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -95,6 +97,55 @@ fn from(bytes: &[u8], cut: usize) -> Option<(Vec<u8>, u64)> {
     }
     out.push(END_OF_STREAM);
     Some((out, events))
+}
+
+#[test]
+fn what_was_copied_of_a_stream_that_is_cut_anywhere_is_a_whole_stream() {
+    let smallest = fixtures().into_iter().map(|(_, bytes)| bytes).min_by_key(Vec::len).unwrap();
+    let mut events = 0;
+    // Every byte where it matters, then every few: the inside of a block is always the same.
+    let cuts = (0..1500).chain((1500..smallest.len()).step_by(131)).filter(|cut| *cut <= smallest.len());
+    for cut in cuts {
+        let mut reader = Reader::for_copying(&smallest[..cut]);
+        let mut copy = Vec::new();
+        while let Ok(Some(item)) = reader.next() {
+            if let Item::Block(block) = item {
+                if copy.is_empty() {
+                    append_head(&mut copy);
+                }
+                let offset = copy.len() as u64;
+                append_object(&mut copy, offset, &block);
+            }
+        }
+        if copy.is_empty() {
+            continue;
+        }
+        copy.push(END_OF_STREAM);
+        let mut read = Reader::new(copy.as_slice());
+        let mut found = 0;
+        while let Some(item) = read.next().unwrap_or_else(|error| panic!("cut at {cut}: {error}")) {
+            found += u64::from(matches!(item, Item::Event(_)));
+        }
+        assert!(found >= events, "cut at {cut}: {found} events, and {events} before it");
+        events = found;
+    }
+    assert!(events > 0);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_copying_panic(bytes in vec(any::<u8>(), 0..400), thread in 0_u64..8, number: u32) {
+        let mut numbers = Renumbering::after([(ThreadIndex(thread), SequenceNumber(number))]);
+        let mut out = Vec::new();
+        let mut compressed = vec![20, 0, 1, 0];
+        compressed.extend_from_slice(&bytes);
+        for body in [&bytes, &compressed] {
+            let _ = numbers.events(body, &mut out);
+            let _ = numbers.sequence_point(body, &mut out);
+            let _ = time_span(body);
+            let _ = starting_at(body, Timestamp(u64::from(number)));
+        }
+    }
 }
 
 #[test]

@@ -25,12 +25,7 @@ pub(crate) fn is_plumbing(frame: &Frame) -> bool {
 
 /// Whether a frame is of the program or of a library it brought along, and not of .NET itself.
 pub(crate) fn is_own(frame: &Frame) -> bool {
-    let Some(module) = &frame.module else { return false };
-    let file = module.rsplit(['/', '\\']).next().unwrap_or(module);
-    let name = file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file);
-    !(["System", "mscorlib", "netstandard"].contains(&name)
-        || name.starts_with("System.")
-        || name.starts_with("Microsoft."))
+    !symbols::is_framework(frame)
 }
 
 /// A frame as the culprit of a finding.

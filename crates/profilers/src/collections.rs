@@ -62,6 +62,11 @@ impl GcPause {
         )
     }
 
+    /// The part of it that lies in a window from the start: it may last beyond the window's end.
+    pub(crate) fn inside_ns(&self, window_ns: u64) -> u64 {
+        self.total_ns.min(window_ns.saturating_sub(self.begin_ns))
+    }
+
     fn end_ns(&self) -> u64 {
         self.begin_ns.saturating_add(self.total_ns)
     }

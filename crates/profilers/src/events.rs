@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use diagnostics_ipc::{Feature, TraceRequest};
 use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
-use model::{Cost, Frame, FrameKind, WindowEnd};
+use model::{Cost, Frame, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
 use runtime_events::RuntimeEvent;
 use stacks::{StackKey, StackTable};
 use symbols::CodeMap;
 
 use crate::ProfilerError;
-use crate::blame::UNNAMED;
+use crate::naming::Naming;
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -77,6 +77,7 @@ pub(crate) struct Watched<W> {
     pub(crate) stacks: StackTable,
     /// Names of code.
     pub(crate) code: CodeMap,
+    naming: Naming,
     /// The clock of its events.
     pub(crate) clock: Option<Clock>,
     /// How long it looked.
@@ -115,13 +116,7 @@ impl<W> Watched<W> {
 
     /// The frame at an address; `?` if no method is known there.
     pub(crate) fn frame(&self, address: CodeAddress) -> Frame {
-        self.code.frame(address).unwrap_or_else(|| Frame {
-            kind: FrameKind::Managed,
-            name: UNNAMED.to_owned(),
-            module: None,
-            file: None,
-            line: None,
-        })
+        self.naming.frame(&self.code, address)
     }
 }
 
@@ -156,13 +151,14 @@ pub(crate) fn watch_until<W: Watcher>(
         if cancelled { Going::Stop } else { Going::On }
     })?;
     let by_itself = !asked && !cancelled;
-    finish(driven, cancelled, by_itself)
+    finish(driven, cancelled, by_itself, Naming::of(run.process))
 }
 
 fn finish<W: Watcher>(
     driven: Driven<Observed<Watching<W>>>,
     cancelled: bool,
     by_itself: bool,
+    naming: Naming,
 ) -> Result<Watched<W>, ProfilerError> {
     let Driven { value: observed, end, granted, bytes, elapsed } = driven;
     if observed.clock.is_none() && end == SessionEnd::TargetExited {
@@ -183,7 +179,7 @@ fn finish<W: Watcher>(
         notes.push("this runtime cannot filter events by id, so it sent more than was needed".to_owned());
     }
     let end = match end {
-        SessionEnd::Stopped if cancelled => WindowEnd::Cancelled,
+        SessionEnd::Stopped | SessionEnd::ConsumerLeft if cancelled => WindowEnd::Cancelled,
         SessionEnd::TargetExited => {
             notes.push("the process ended before it sent the names of its methods".to_owned());
             WindowEnd::TargetExited
@@ -211,6 +207,7 @@ fn finish<W: Watcher>(
         watcher,
         stacks: stacks.table,
         code,
+        naming,
         clock: observed.clock,
         measured: elapsed,
         end,

@@ -26,6 +26,7 @@ mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
+mod naming;
 mod parameter;
 mod profiler;
 mod ratio;

@@ -94,7 +94,7 @@ impl Shortage {
         (factor >= WORTH_A_WORD).then(|| {
             format!(
                 "the process is short of CPU: its threads took {factor:.1} times as long as on a free machine, because \
-                 others had the processors; times here are longer for that, and findings allow for it"
+                 others had the processors; times here are longer for that"
             )
         })
     }

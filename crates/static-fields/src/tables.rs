@@ -146,9 +146,9 @@ fn locate(bytes: Bytes<'_>) -> Option<Tables<'_>> {
         at += 4;
     }
     let mut tables = Tables { bytes, heap_sizes, rows, starts: [0; TABLES] };
-    for table in 0..TABLES {
+    for (table, &count) in rows.iter().enumerate().take(TABLES) {
         tables.starts[table] = at;
-        at = at.checked_add(rows[table].checked_mul(tables.row_width(table))?)?;
+        at = at.checked_add(count.checked_mul(tables.row_width(table))?)?;
         if at > bytes.0.len() {
             return None;
         }

@@ -224,8 +224,10 @@ fn exception(rest: Piece<'_>) -> Result<Condition, SyntaxError> {
     if name.is_empty() {
         return Err(name.wrong("the type is missing", example));
     }
-    if let Some(at) = plain.find(|c: char| c == '*' || c.is_whitespace()) {
-        return Err(name.part(at..at + 1).wrong("a type has a * at its end only, and no spaces", example));
+    if let Some((at, c)) = plain.char_indices().find(|(_, c)| *c == '*' || c.is_whitespace()) {
+        return Err(name
+            .part(at..at + c.len_utf8())
+            .wrong("a type has a * at its end only, and no spaces", example));
     }
     Ok(Condition::Exception(name.text().to_owned()))
 }

@@ -14,6 +14,9 @@ const MONITOR_USAGE: &str = "drdotnet counters monitor [OPTIONS] <PID|NAME>...
        drdotnet counters monitor [OPTIONS] -- <COMMAND>...";
 
 const MONITOR_HELP: &str = "\
+A provider is an event source or a meter. If it is both, the meter is taken,
+unless EventCounters\\ stands before its name.
+
 Keys:
   q quit   p or space pause   / filter   s sort   d changes
   arrows, PgUp, PgDn, Home, End scroll
@@ -30,6 +33,9 @@ const COLLECT_USAGE: &str = "drdotnet counters collect [OPTIONS] <PID|NAME>...
        drdotnet counters collect [OPTIONS] -- <COMMAND>...";
 
 const COLLECT_HELP: &str = "\
+A provider is an event source or a meter. If it is both, the meter is taken,
+unless EventCounters\\ stands before its name.
+
 With several processes, CSV and JSON go to one file each: counter.PID.csv.
 Prometheus and OpenMetrics go to one file, which always holds the newest values.
 
@@ -94,11 +100,9 @@ impl ManyTargets {
 /// What is collected.
 #[derive(Debug, Args)]
 pub struct WhatArgs {
-    /// Which: PROVIDER or PROVIDER[NAME,NAME], with commas between them
-    ///
-    /// A provider is an event source or a meter. If it is both, the meter is taken, unless EventCounters\ stands before
-    /// its name. [default: System.Runtime]
+    /// Which counters.
     #[arg(short, long, value_name = "LIST")]
+    #[arg(help = "Which: PROVIDER or PROVIDER[NAME,NAME], with commas between [default: System.Runtime]")]
     pub counters: Option<String>,
     /// Time between two values: 1, 500ms, 5s
     #[arg(long, value_name = "TIME", default_value = "1")]
@@ -114,7 +118,7 @@ pub struct WhatArgs {
     /// Most histograms of meters that the target follows
     #[arg(long = "maxHistograms", visible_alias = "max-histograms", value_name = "N", default_value_t = 10)]
     pub max_histograms: u32,
-    /// End after this time: 10, 10s, 2m, 00:00:10 [default: with q or Ctrl+C]
+    /// End after this time: 10, 10s, 2m, 00:00:10 [default: until you end it]
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<String>,
 }

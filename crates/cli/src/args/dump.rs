@@ -7,6 +7,10 @@ use core_dumps::DumpKind;
 
 use super::target::OneTarget;
 
+const COLLECT_USAGE: &str = "drdotnet dump collect [OPTIONS] <PID|NAME>
+       drdotnet dump collect [OPTIONS] -p <PID>
+       drdotnet dump collect [OPTIONS] -n <NAME>";
+
 /// `drdotnet dump`
 #[derive(Debug, Args)]
 pub struct DumpArgs {
@@ -18,6 +22,7 @@ pub struct DumpArgs {
 #[derive(Debug, Subcommand)]
 pub enum DumpCommand {
     /// Let a process write a core dump of itself: it stands still meanwhile
+    #[command(override_usage = COLLECT_USAGE)]
     Collect(DumpCollectArgs),
 }
 

@@ -6,6 +6,14 @@ use clap::{Args, Subcommand};
 
 use super::target::OneTarget;
 
+const COLLECT_USAGE: &str = "drdotnet gcdump collect [OPTIONS] <PID|NAME>
+       drdotnet gcdump collect [OPTIONS] -p <PID>
+       drdotnet gcdump collect [OPTIONS] -n <NAME>";
+
+const REPORT_USAGE: &str = "drdotnet gcdump report [OPTIONS] <FILE>
+       drdotnet gcdump report [OPTIONS] -p <PID>
+       drdotnet gcdump report [OPTIONS] -n <NAME>";
+
 /// `drdotnet gcdump`
 #[derive(Debug, Args)]
 pub struct GcdumpArgs {
@@ -17,8 +25,10 @@ pub struct GcdumpArgs {
 #[derive(Debug, Subcommand)]
 pub enum GcdumpCommand {
     /// Write the heap of a process to a .gcdump file: forces a full collection
+    #[command(override_usage = COLLECT_USAGE)]
     Collect(CollectArgs),
     /// What is on a heap, and what holds it
+    #[command(override_usage = REPORT_USAGE)]
     Report(ReportArgs),
     /// What grew from one .gcdump file to a later one
     Diff(DiffArgs),

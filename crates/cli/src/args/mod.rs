@@ -16,7 +16,7 @@ pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
-pub use target::{OneTarget, RunTarget, Which};
+pub use target::{CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
-use super::RunTarget;
+use super::CollectTarget;
 
 const COLLECT_USAGE: &str = "drdotnet trace collect [OPTIONS] <PID|NAME>
        drdotnet trace collect [OPTIONS] -p <PID>
        drdotnet trace collect [OPTIONS] -n <NAME>
+       drdotnet trace collect [OPTIONS] --diagnostic-port <PATH>
        drdotnet trace collect [OPTIONS] -- <COMMAND>...";
 
 const COLLECT_EXAMPLES: &str = "\
@@ -80,14 +81,14 @@ pub enum RecordingFormat {
 #[derive(Debug, Args)]
 pub struct CollectArgs {
     #[command(flatten)]
-    pub target: RunTarget,
+    pub target: CollectTarget,
 
     /// Events by name: dotnet-common, gc-verbose, ...; several with commas. `drdotnet trace list-profiles`
     /// lists them [default: dotnet-common,dotnet-sampled-thread-time]
     #[arg(long, value_name = "NAMES", help_heading = "Events")]
     pub profile: Option<String>,
     /// Events by provider, several with commas: Name[:Keywords[:Level[:key=value;...]]], keywords in hex. They
-    /// stand against those of a profile
+    /// override those of a profile
     #[arg(long, value_name = "LIST", help_heading = "Events")]
     pub providers: Option<String>,
     /// Events of the runtime by group: gc+exception+contention
@@ -98,7 +99,7 @@ pub struct CollectArgs {
     pub clreventlevel: Option<String>,
     /// Name all methods at the end; without it stacks stay without names [default: as the profile needs it]
     #[arg(long, value_name = "true|false", help_heading = "Events", num_args = 0..=1, default_missing_value = "true")]
-    #[arg(action = ArgAction::Set)]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub rundown: Option<bool>,
     /// Megabytes that the runtime may use in the target for events that wait to be sent
     #[arg(long, value_name = "MB", default_value_t = 256, help_heading = "Events")]
@@ -139,18 +140,24 @@ pub struct CollectArgs {
     /// [default: PROGRAM_yyyyMMdd_HHmmss.nettrace]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Also make a file of this format beside it
+    /// Also make a file for another viewer beside it: speedscope or chromium
     #[arg(long, value_enum, default_value_t, help_heading = "Output", ignore_case = true)]
+    #[arg(hide_possible_values = true)]
     pub format: RecordingFormat,
     /// Print what was recorded as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
     /// Let the started program use this terminal
-    #[arg(long, help_heading = "With -- COMMAND")]
+    #[arg(long, help_heading = "With -- COMMAND or --diagnostic-port")]
     pub show_child_io: bool,
-    /// Whether to let the started program run; false leaves that to another tool
-    #[arg(long, value_name = "true|false", default_value_t = true, help_heading = "With -- COMMAND")]
-    #[arg(action = ArgAction::Set)]
+    /// Whether to let a program run that waits at its start; false leaves that to another tool
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        help_heading = "With -- COMMAND or --diagnostic-port"
+    )]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub resume_runtime: bool,
 }

@@ -2,9 +2,11 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 
 use counters::{GrammarError, GrammarProblem, Note};
 use diagnostics_ipc::IpcError;
+use model::format_duration;
 
 use super::Failure;
 use crate::exit_code::Code;
@@ -60,12 +62,19 @@ impl Failure {
             .next("drdotnet ps   lists the processes that are there now")
     }
 
-    /// Nothing came, and perhaps it is known why.
-    pub fn no_counters(who: &str, providers: &str, notes: &[Note]) -> Failure {
+    /// Nothing came, and perhaps it is known why. `brief` is the time it was looked at, if that was too short.
+    pub fn no_counters(who: &str, providers: &str, notes: &[Note], brief: Option<Duration>) -> Failure {
         match notes.iter().find(|note| note.ends_meters()) {
+
             Some(note) => Failure::new(Code::MetersRefused, format!("no counter of {who} came"))
                 .why(note.to_string())
                 .next("end the other tool, or give the same --refresh-interval, --maxTimeSeries and --maxHistograms"),
+            None if brief.is_some() => Failure::new(Code::NoCounters, format!("no counter of {who} came"))
+                .why(format!(
+                    "it was looked at for {}, and the first values come after an interval, on a busy machine later",
+                    format_duration(brief.unwrap_or_default())
+                ))
+                .next("look longer: a --duration of some intervals"),
             None => Failure::new(Code::NoCounters, format!("no counter of {who} came"))
                 .why(format!("it has no provider, or no counter, of that name in use: {providers}"))
                 .next("drdotnet counters list   shows what .NET itself has; names are those of event sources and meters"),

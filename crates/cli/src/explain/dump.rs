@@ -73,7 +73,7 @@ fn refused(what: String, refusal: &Refusal, process: &DotnetProcess) -> Failure 
     let failure = |code| Failure::new(code, what.clone()).why(why.clone());
     match refusal {
         Refusal::NoSpace(_) => failure(Code::DumpPlace)
-            .next("choose a place with more room with -o FILE, or a smaller dump with --type Mini; nothing was left behind"),
+            .next("choose a place with more room with -o FILE; nothing was left behind"),
         Refusal::NotWritable(_) => {
             failure(Code::DumpPlace).next("choose a folder that its user may write to, such as -o /tmp/core")
         }

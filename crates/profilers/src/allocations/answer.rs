@@ -18,7 +18,7 @@ use crate::stack_section::stack_section;
 /// A row with fewer picks and next to no bytes says nothing; it is only counted.
 const FEWEST_PICKS: u64 = 4;
 /// Collections that must be seen before they say anything about a program's habits.
-const FEWEST_COLLECTIONS: usize = 5;
+const FEWEST_COLLECTIONS: usize = 3;
 
 pub(super) fn answer(allocated: &Allocated, about: &About, settings: &Settings) -> Answer {
     let total = total(allocated);
@@ -87,9 +87,10 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
 }
 
-fn pause_ns(allocated: &Allocated) -> u64 {
+fn pause_ns(allocated: &Allocated, about: &About) -> u64 {
     // Collections that the program forces are not the price of its allocations.
-    allocated.pauses.iter().filter(|pause| !pause.is_induced()).map(|pause| pause.total_ns).sum()
+    let of_allocation = allocated.pauses.iter().filter(|pause| !pause.is_induced());
+    of_allocation.map(|pause| pause.inside_ns(nanos(about.measured))).sum()
 }
 
 fn summary(total: &Picked, places: &[Row<'_>], allocated: &Allocated, about: &About) -> String {
@@ -109,7 +110,7 @@ fn summary(total: &Picked, places: &[Row<'_>], allocated: &Allocated, about: &Ab
         "{} a second allocated{error}, {:.0} % in {place}; collections stop the program for {} of the time.",
         bytes_words(rate(total.bytes, about)),
         share(first.picked.bytes, total.bytes),
-        percent_words(percent(pause_ns(allocated), nanos(about.measured))),
+        percent_words(percent(pause_ns(allocated, about), nanos(about.measured))),
     )
 }
 
@@ -162,7 +163,7 @@ fn pressure(
     about: &About,
     settings: &Settings,
 ) -> Option<Finding> {
-    let stopped = percent(pause_ns(allocated), nanos(about.measured));
+    let stopped = percent(pause_ns(allocated, about), nanos(about.measured));
     let of_allocation = allocated.pauses.iter().filter(|pause| !pause.is_induced()).count();
     if stopped < fraction(settings.integer("gc-share")) || of_allocation < FEWEST_COLLECTIONS {
         return None;
@@ -180,7 +181,7 @@ fn pressure(
     finding = finding
         .evidence("Allocated", format!("{} a second", bytes_words(rate(total.bytes, about))))
         .evidence("Collections a second", format!("gen 0: {young}, gen 1: {middle}, gen 2: {old}"))
-        .evidence("Time in pauses", format_duration(Duration::from_nanos(pause_ns(allocated))));
+        .evidence("Time in pauses", format_duration(Duration::from_nanos(pause_ns(allocated, about))));
     let survived = share(fraction(allocated.survived_bytes), total.bytes).min(100.0);
     if total.bytes > 0.0 {
         finding = finding.evidence("Survived a collection", format!("{survived:.0} % of what was allocated"));

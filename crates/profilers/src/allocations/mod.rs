@@ -12,6 +12,7 @@ use runtime_events::{keyword, provider};
 
 use crate::events;
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
+use crate::shortage::Moment;
 use crate::{Kind, Parameter, ProfilerError};
 
 /// Shows what is allocated.
@@ -71,7 +72,10 @@ impl Profiler for Allocations {
             Some(_) => Provider::new(provider::RUNTIME, keyword::GC, Level::Verbose),
         };
         let request = TraceRequest::new(BUFFER_MB, vec![runtime]);
+        let before = Moment::of(run);
         let watched = events::watch(run, &request, watch::Watch::default())?;
-        Ok(answer::answer(&watch::allocated(&watched), &watched.about(), run.settings))
+        let mut about = watched.about();
+        about.notes.extend(before.until(&Moment::of(run)).note());
+        Ok(answer::answer(&watch::allocated(&watched), &about, run.settings))
     }
 }

@@ -83,6 +83,14 @@ fn much_that_dies_young_is_no_illness() {
 }
 
 #[test]
+fn the_part_of_a_pause_behind_the_window_does_not_count() {
+    let mut late = sick();
+    late.pauses = pauses(125, 1, GcReason::AllocSmall);
+    late.pauses.last_mut().unwrap().total_ns = 60_000_000_000;
+    assert!(report(&late).findings.is_empty());
+}
+
+#[test]
 fn forced_collections_are_not_the_price_of_allocations() {
     let forced = Allocated { pauses: pauses(120, 14, GcReason::Induced), ..sick() };
     assert!(report(&forced).findings.is_empty());

@@ -1,5 +1,6 @@
 //! Analysing: from waits to an answer.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::{
@@ -169,19 +170,14 @@ fn finding(lock: &Waited, known_by: Owners, about: &About) -> Finding {
     if lock.going_on > 0 && about.end != WindowEnd::TargetExited {
         finding = finding.evidence("Waiting at the end", count_words(lock.going_on));
     }
-    let weight: u64 = lock.owners.iter().map(|(_, weight)| weight).sum();
     let mut advice = "Do less while the lock is held: move slow work out of it.".to_owned();
-    if let Some((frames, most)) = lock.owners.first()
-        && weight > 0
-    {
-        let share = share_words(*most, weight);
-        finding = match (known_by, frames.first(), own_place(frames)) {
-            (Owners::Sampled, _, Some(own)) => {
-                advice = format!("Do less while the lock is held: its owner is in {own}.");
-                finding.evidence("Owner meanwhile", format!("in {own} ({share} of {weight} samples)"))
-            }
-            (_, _, Some(own)) => finding.evidence("Owner took it", format!("in {own} ({share} of the time)")),
-            _ => finding,
+    if let Some((own, most, weight)) = main_owner(lock) {
+        let share = share_words(most, weight);
+        finding = if known_by == Owners::Sampled {
+            advice = format!("Do less while the lock is held: its owner is in {own}.");
+            finding.evidence("Owner meanwhile", format!("in {own} ({share} of {weight} samples)"))
+        } else {
+            finding.evidence("Owner took it", format!("in {own} ({share} of the time)"))
         };
     }
     finding = finding.advice(advice);
@@ -189,6 +185,18 @@ fn finding(lock: &Waited, known_by: Owners, about: &About) -> Finding {
         finding = finding.advice("`--set owners=samples` shows what the owner does while others wait.");
     }
     finding.advice("Split the lock, or use a concurrent collection or a ReaderWriterLockSlim.")
+}
+
+/// The place of the program's own code where owners are found most, with its weight and that of all places.
+fn main_owner(lock: &Waited) -> Option<(String, u64, u64)> {
+    let mut places: BTreeMap<String, u64> = BTreeMap::new();
+    for (frames, weight) in &lock.owners {
+        *places.entry(own_place(frames).unwrap_or_default()).or_default() += weight;
+    }
+    let all = places.values().sum();
+    let (own, most) =
+        places.into_iter().filter(|(own, _)| !own.is_empty()).max_by_key(|(_, weight)| *weight)?;
+    Some((own, most, all))
 }
 
 fn notes(waited: &AllWaited, about: &About) -> Vec<String> {

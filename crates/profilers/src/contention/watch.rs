@@ -167,3 +167,28 @@ impl Watch {
         self.locks.others.all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_goes_on_counts_until_the_end() {
+        let lock = Lock::Id(LockId(1));
+        let (owner, stack) = (Some(ThreadId(9)), Some(StackKey(0)));
+        let mut watch = Watch::new(false);
+        watch.close(&Open { begin_ns: 100, lock, owner, stack }, ThreadId(1), 300);
+        watch.open.insert(ThreadId(2), Open { begin_ns: 400, lock, owner, stack });
+        watch.open.insert(ThreadId(3), Open { begin_ns: 1_100, lock, owner, stack });
+        let locks = watch.locks(1_000);
+        let waits = &locks[&lock];
+        assert_eq!(waits.all, Sum { count: 2, ns: 800 });
+        assert_eq!((waits.longest_ns, waits.going_on, waits.threads.len()), (600, 1, 2));
+        assert_eq!(waits.owners[&ThreadId(9)], Sum { count: 2, ns: 800 });
+    }
+
+    #[test]
+    fn nonsense_from_the_runtime_is_nothing() {
+        assert_eq!((whole(f64::NAN), whole(-1.0), whole(f64::INFINITY)), (0, 0, u64::MAX));
+    }
+}

@@ -13,7 +13,7 @@ use crate::blame::{is_own, method, own_frame, own_place};
 use crate::collections::{GcPause, Style, reason_words};
 use crate::events::About;
 use crate::profiler::Answer;
-use crate::ratio::{count_words, nanos, per_second, percent, percent_words, rate_words};
+use crate::ratio::{count_words, fraction, nanos, per_second, percent, percent_words, rate_words};
 use crate::stack_section::stack_section;
 
 /// One long pause may be bad luck, such as a machine that was busy with something else; two are a habit.
@@ -40,6 +40,7 @@ pub(super) fn answer(paused: &Paused, about: &About, settings: &Settings) -> Ans
         ));
     }
     let mut notes = about.notes.clone();
+    notes.extend(paused.shortage.note().filter(|_| !paused.pauses.is_empty()));
     if paused.unkept > 0 {
         notes.push(format!("{} more pauses are left out of all numbers", count_words(paused.unkept)));
     }
@@ -82,8 +83,7 @@ impl Lengths {
     /// Their share of the window in per cent; a pause may last beyond its end.
     fn share<'a>(pauses: impl IntoIterator<Item = &'a GcPause>, about: &About) -> f64 {
         let window = nanos(about.measured);
-        let inside = |pause: &GcPause| pause.total_ns.min(window.saturating_sub(pause.begin_ns));
-        percent(pauses.into_iter().map(inside).sum(), window)
+        percent(pauses.into_iter().map(|pause| pause.inside_ns(window)).sum(), window)
     }
 
     fn longest(&self) -> u64 {
@@ -257,9 +257,12 @@ fn findings(paused: &Paused, about: &About, settings: &Settings) -> Vec<Finding>
 }
 
 fn long_pauses(paused: &Paused, pauses: &[&GcPause], about: &About, long_ns: u64) -> Option<Finding> {
-    let long: Vec<&GcPause> = pauses.iter().copied().filter(|pause| pause.total_ns >= long_ns).collect();
+    // What a busy machine adds to every pause is not the collector's fault.
+    let length = |pause: &GcPause| fraction(pause.total_ns) / paused.shortage.slowdown();
+    let long: Vec<&GcPause> =
+        pauses.iter().copied().filter(|pause| length(pause) >= fraction(long_ns)).collect();
     let longest = long.iter().max_by_key(|pause| pause.total_ns)?;
-    if long.len() < LONG_PAUSES && longest.total_ns < long_ns.saturating_mul(VERY_LONG) {
+    if long.len() < LONG_PAUSES && length(longest) < fraction(long_ns.saturating_mul(VERY_LONG)) {
         return None;
     }
     let lengths = Lengths::of(long.iter().copied());

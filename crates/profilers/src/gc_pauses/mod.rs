@@ -17,6 +17,7 @@ use crate::collections::{Collections, GcPause};
 use crate::events::{self, Stacks, Watched, Watcher};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::ratio::nanos;
+use crate::shortage::{Moment, Shortage};
 use crate::{Kind, Parameter, ProfilerError};
 
 /// Shows the pauses of the garbage collector.
@@ -61,8 +62,10 @@ impl Profiler for GcPauses {
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let runtime = Provider::new(provider::RUNTIME, keyword::GC, Level::Informational);
         let request = TraceRequest::new(BUFFER_MB, vec![runtime]);
+        let before = Moment::of(run);
         let watched = events::watch(run, &request, Watch::default())?;
-        Ok(answer::answer(&paused(&watched), &watched.about(), run.settings))
+        let shortage = before.until(&Moment::of(run));
+        Ok(answer::answer(&paused(&watched, shortage), &watched.about(), run.settings))
     }
 }
 
@@ -85,14 +88,16 @@ struct Paused {
     stacks: HashMap<StackKey, Vec<Frame>>,
     other_stops: u64,
     unkept: u64,
+    /// Processors that were missing.
+    shortage: Shortage,
 }
 
-fn paused(watched: &Watched<Watch>) -> Paused {
+fn paused(watched: &Watched<Watch>, shortage: Shortage) -> Paused {
     let collections = &watched.watcher.collections;
     let pauses = collections.pauses(nanos(watched.measured));
     let mut stacks = HashMap::new();
     for stack in pauses.iter().filter_map(|pause| pause.trigger) {
         stacks.entry(stack).or_insert_with(|| watched.frames(stack));
     }
-    Paused { pauses, stacks, other_stops: collections.other_stops, unkept: collections.unkept }
+    Paused { pauses, stacks, other_stops: collections.other_stops, unkept: collections.unkept, shortage }
 }

@@ -12,6 +12,7 @@ use super::{Paused, SPEC};
 use crate::Settings;
 use crate::collections::{GcPause, Style};
 use crate::events::About;
+use crate::shortage::Shortage;
 use crate::specimen::{self, frame, frame_at, ids};
 
 const CORE: &str = "/dotnet/System.Private.CoreLib.dll";
@@ -49,7 +50,7 @@ fn paused(pauses: Vec<GcPause>) -> Paused {
             ],
         ),
     ]);
-    Paused { pauses, stacks, other_stops: 3, unkept: 0 }
+    Paused { pauses, stacks, other_stops: 3, unkept: 0, shortage: Shortage::default() }
 }
 
 fn sick() -> Paused {
@@ -87,6 +88,14 @@ fn one_long_pause_is_no_habit_unless_it_is_very_long() {
     let one = |millis| paused(vec![pause(100, millis, 2, GcReason::AllocSmall, Some(REPLACE))]);
     assert!(report(&one(900)).findings.is_empty());
     assert_eq!(ids(&report(&one(1_000))), ["long-gc-pauses"]);
+}
+
+#[test]
+fn pauses_of_a_collector_that_gets_no_processor_are_not_its_fault() {
+    let mut starved = sick();
+    starved.pauses.retain(|pause| !pause.is_induced());
+    starved.shortage = Shortage::fixed(1_000_000_000, 3_000_000_000);
+    assert!(report(&starved).findings.is_empty());
 }
 
 #[test]

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use discovery::DotnetProcess;
-use model::{Cell, Column, Frame, FrameKind, Node, Tree, Unit};
-use nettrace::CodeAddress;
-use process_view::Process;
+use model::{Cell, Column, Frame, Node, Tree, Unit};
 use stacks::{FrameId, StackKey, StackNode, StackTable};
-use symbols::{CodeMap, Position, SourceLookup};
+use symbols::CodeMap;
 
 use crate::blame;
+use crate::naming::Naming;
 use crate::ratio::percent;
 
 /// Parts of the whole below this are left out of a tree: one in a thousand.
@@ -67,39 +66,11 @@ pub(crate) struct Spent {
     pub(crate) total: u64,
 }
 
-/// Names code, the program's own with its place in the source.
-struct Namer<'a> {
-    code: &'a CodeMap,
-    source: SourceLookup,
-}
-
-impl Namer<'_> {
-    /// Nearly all addresses of stacks are those behind a call.
-    fn frame(&mut self, address: CodeAddress) -> Frame {
-        let found = [Position::Caller, Position::Interrupted]
-            .into_iter()
-            .find_map(|position| Some((self.code.method_for(address, position)?, position)));
-        let Some((method, position)) = found else {
-            return Frame {
-                kind: FrameKind::Managed,
-                name: blame::UNNAMED.to_owned(),
-                module: None,
-                file: None,
-                line: None,
-            };
-        };
-        let frame = method.frame();
-        // The framework comes without symbols; looking for them takes time.
-        if blame::is_own(&frame) { self.source.frame_of(&method, address, position) } else { frame }
-    }
-}
-
 impl Calls {
     /// The stacks of a session of this process, with names.
     pub(crate) fn named(stacks: &StackTable, code: &CodeMap, process: &DotnetProcess) -> Calls {
-        let root = process.visible.then(|| Process::new(process.pid).root());
-        let mut namer = Namer { code, source: SourceLookup::new(root) };
-        let (frames, nodes) = stacks.named(|address| namer.frame(address));
+        let naming = Naming::of(process);
+        let (frames, nodes) = stacks.named(|address| naming.frame(code, address));
         Calls::new(frames, nodes)
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use discovery::{DotnetProcess, Options, find};
-use model::{Body, Cell, ProcessId, Report};
+use model::{Body, Cell, ProcessId, Report, WindowEnd};
 use profilers::{Control, Run, Settings, Stop, by_id, run};
 use testbed::{Runtime, Target};
 
@@ -33,6 +33,44 @@ pub fn look(profiler: &str, target: &Target, seconds: f64, settings: &[&str]) ->
     let duration = Duration::from_secs_f64(seconds);
     run(profiler, &Run { process: &process, settings: &settings, duration, control: &Patient })
         .expect("a report")
+}
+
+/// Looks again and again until something is found.
+pub fn look_until_found(
+    profiler: &str,
+    target: &Target,
+    seconds: f64,
+    settings: &[&str],
+    finding: &str,
+) -> Report {
+    let report = look_until(profiler, target, seconds, settings, |report| ids(report).contains(&finding));
+    assert!(target.is_alive(), "the target ended: {}", target.stderr_text());
+    report
+}
+
+/// A patient is found ill, and its culprit named, on every runtime it runs on.
+pub fn finds_the_illness(profiler: &str, patient: &str, seconds: f64, settings: &[&str]) {
+    let patient = testbed::patients().iter().find(|known| known.id == patient).expect("the patient");
+    for runtime in patient.runtimes.iter().copied() {
+        let target = testbed::shared().target(patient.id, runtime).start().expect("the patient starts");
+        for finding in &patient.findings {
+            let report = look_until_found(profiler, &target, seconds, settings, finding);
+            let found = report.findings.iter().find(|found| found.id == *finding).expect("the finding");
+            let culprit = found.culprit.as_ref().map(|culprit| culprit.name.as_str());
+            assert!(culprit.is_some_and(|name| patient.culprits.contains(&name)), "{runtime}: {found:?}");
+            assert!(report.cost.bytes > 0 && report.cost.events > 0, "{:?}", report.cost);
+            assert_eq!(report.window.end, WindowEnd::Completed);
+        }
+    }
+}
+
+/// The rows of a table of a report.
+pub fn rows<'a>(report: &'a Report, section: &str) -> &'a [Vec<Cell>] {
+    let found = report.sections.iter().find(|known| known.id == section);
+    match found.map(|section| &section.body) {
+        Some(Body::Table(table)) => &table.rows,
+        _ => panic!("no table {section}: {report:?}"),
+    }
 }
 
 /// The ids of the findings.

@@ -12,7 +12,7 @@ use reports::{LONGEST_PROSE, printable, printable_within};
 use super::exposition_file::{ExpositionFile, Shown, shown};
 use super::row_file::{RowFile, RowFormat};
 use super::targets::Targets;
-use super::watching::{Ending, News, Watching};
+use super::watching::{Ending, Farewell, News, Watching};
 use super::{What, WriteError};
 use crate::args::counters::{CollectArgs, CounterFormat};
 use crate::control::{Interrupt, Second};
@@ -49,15 +49,16 @@ struct Subject {
 /// Writes counters to files.
 pub fn collect(args: &CollectArgs) -> Result<(), Failure> {
     let what = What::new(&args.what)?;
-    let second = if args.target.command.is_empty() { Second::EndsAtOnce } else { Second::IsIgnored };
-    let interrupt =
-        Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    // A tool that ends without ending its session crashes a .NET Core 3.1 process; ending it takes 10 s at most.
+    let interrupt = Interrupt::listen(Second::IsIgnored)
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     let mut targets = Targets::find(&args.target, &interrupt)?;
+    let begin = Instant::now();
     let collected = write(args, &what, &targets, &interrupt);
     let started_here = targets.is_started_here();
     targets.farewell();
     let subjects = collected?;
-    judge(&subjects, &what, started_here)
+    judge(&subjects, &what, begin.elapsed(), started_here)
 }
 
 fn write(
@@ -98,10 +99,12 @@ impl Collecting<'_> {
         let begin = Instant::now();
         let interval = self.what.limits.interval;
         let mut next_write = begin + interval;
+        let mut farewell = Farewell::default();
         while self.watching.is_running() {
             let over = self.what.duration.is_some_and(|duration| begin.elapsed() >= duration);
             if over || interrupt.is_asked() {
                 self.watching.stop();
+                farewell.wait();
             }
             if let Some((index, news)) = self.watching.next(GLANCE) {
                 self.hear(index, news)?;
@@ -305,7 +308,7 @@ fn begin(
 }
 
 /// Whether it went well. The files are complete in any case.
-fn judge(subjects: &[Subject], what: &What, started_here: bool) -> Result<(), Failure> {
+fn judge(subjects: &[Subject], what: &What, looked: Duration, started_here: bool) -> Result<(), Failure> {
     let kept = |subject: &Subject| format!("{} values came until then; the file is complete", subject.values);
     for subject in subjects {
         match &subject.ending {
@@ -327,7 +330,10 @@ fn judge(subjects: &[Subject], what: &What, started_here: bool) -> Result<(), Fa
         return Err(Failure::counters_ended(&subject.who, &kept(subject)));
     }
     match subjects.iter().find(|subject| subject.values == 0) {
-        Some(subject) => Err(Failure::no_counters(&subject.who, &what.providers(), subject.notes.notes())),
+        Some(subject) => {
+            let notes = subject.notes.notes();
+            Err(Failure::no_counters(&subject.who, &what.providers(), notes, what.too_brief(looked)))
+        }
         None => Ok(()),
     }
 }

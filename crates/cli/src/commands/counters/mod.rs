@@ -21,6 +21,9 @@ use crate::screen::Screen;
 /// Runtimes collect no more often than this.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// Within so many intervals no first value may have come yet.
+const BRIEF: u32 = 3;
+
 /// Does what was asked with counters.
 pub fn counters(args: &CountersArgs, screen: &Screen) -> Result<(), Failure> {
     match &args.command {
@@ -65,6 +68,13 @@ impl What {
             },
             duration: args.duration.as_deref().map(parse_duration).transpose()?,
         })
+    }
+
+    /// The time it was looked at, if that is too short to judge.
+    fn too_brief(&self, looked: Duration) -> Option<Duration> {
+        // Rounded, for a message.
+        let shown = Duration::from_millis(100 * u64::try_from(looked.as_millis() / 100).unwrap_or_default());
+        (looked < self.limits.interval * BRIEF).then_some(shown)
     }
 
     /// The providers that were asked for, for messages.

@@ -9,7 +9,7 @@ use ratatui::crossterm::event;
 
 use super::What;
 use super::targets::Targets;
-use super::watching::{Ending, News, Watching};
+use super::watching::{Ending, Farewell, News, Watching};
 use crate::args::counters::MonitorArgs;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
@@ -31,11 +31,10 @@ pub fn monitor(args: &MonitorArgs, screen: &Screen) -> Result<(), Failure> {
     let what = What::new(&args.what)?;
     let is_live =
         std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    // A second signal must not end the tool before it has given the terminal back.
-    let second =
-        if is_live || !args.target.command.is_empty() { Second::IsIgnored } else { Second::EndsAtOnce };
-    let interrupt =
-        Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    // A second signal must not end the tool before it has given the terminal back, and ended its sessions: a .NET Core
+    // 3.1 process would crash.
+    let interrupt = Interrupt::listen(Second::IsIgnored)
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     // Before the program is started, which writes where we write.
     let quiet = (is_live && !args.target.command.is_empty()).then(QuietErrors::begin);
     let targets = Targets::find(&args.target, &interrupt);
@@ -67,8 +66,6 @@ struct Monitor {
     what: What,
     refused: Option<Failure>,
     hung: Option<usize>,
-    /// Whether we have asked the sessions to end.
-    ending: bool,
 }
 
 impl Monitor {
@@ -80,7 +77,7 @@ impl Monitor {
         });
         let mut state = State::new(described, what.limits.interval, Instant::now());
         state.deltas = deltas;
-        Ok(Monitor { state, watching, what, refused: None, hung: None, ending: false })
+        Ok(Monitor { state, watching, what, refused: None, hung: None })
     }
 
     /// Takes in all news that are there; whether there were any.
@@ -175,10 +172,11 @@ impl Monitor {
 
     /// Ends the sessions.
     fn leave(&mut self) {
-        self.ending = true;
         self.watching.stop();
+        let mut farewell = Farewell::default();
         while self.watching.is_running() {
             self.hear(GLANCE);
+            farewell.wait();
         }
     }
 
@@ -196,8 +194,9 @@ impl Monitor {
             return Err(Failure::counters_ended(&who(subject), "its last values were shown"));
         }
         match self.state.subjects.iter().find(empty) {
-            Some(subject) if self.state.begin.elapsed() > self.what.limits.interval * 3 => {
-                Err(Failure::no_counters(&who(subject), &self.what.providers(), subject.board.notes()))
+            // Who looks only for a moment wants no error.
+            Some(subject) if self.what.too_brief(self.state.begin.elapsed()).is_none() => {
+                Err(Failure::no_counters(&who(subject), &self.what.providers(), subject.board.notes(), None))
             }
             _ => Ok(()),
         }

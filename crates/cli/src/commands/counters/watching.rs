@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use counters::{Plan, Told, watch};
 use diagnostics_ipc::{Client, IpcError};
@@ -14,11 +14,14 @@ use event_session::{Going, SessionEnd};
 use super::What;
 use crate::exit_code::Code;
 use crate::explain::Failure;
+use crate::output::to_stderr;
 
 /// What may wait in the queue. When it is full, the sessions wait, and the targets drop events.
 const QUEUE: usize = 4096;
 /// How long a runtime may take to begin a session.
 const BEGIN: Duration = Duration::from_secs(10);
+/// A session that takes longer than this to end is worth a word.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// How a session ended.
 #[derive(Debug)]
@@ -112,6 +115,24 @@ impl Drop for Watching {
         self.news = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
+        }
+    }
+}
+
+/// Says a word when a session does not end at once, so that nobody takes the tool for hung.
+#[derive(Default)]
+pub struct Farewell {
+    since: Option<Instant>,
+    told: bool,
+}
+
+impl Farewell {
+    /// The sessions were asked to end and have not yet.
+    pub fn wait(&mut self) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !self.told && since.elapsed() > SLOW {
+            self.told = true;
+            to_stderr("the target does not react; waiting up to 10 s for its session to end\n");
         }
     }
 }

@@ -25,6 +25,9 @@ fn read(path: &Path) -> Result<(HeapGraph, DumpInfo), Failure> {
     let file = File::open(path).map_err(|error| {
         let failure = Failure::new(Code::BadHeapFile, format!("reading {shown}: {error}"));
         match error.kind() {
+            ErrorKind::NotFound if path.to_str().is_some_and(|text| text.parse::<u32>().is_ok()) => {
+                failure.next(format!("drdotnet gcdump report -p {shown}   looks at the process with this id"))
+            }
             ErrorKind::NotFound => failure.next("drdotnet gcdump collect -p PID   writes one"),
             _ => failure.next("check who may read it"),
         }

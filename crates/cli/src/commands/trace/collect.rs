@@ -6,17 +6,18 @@ mod keyboard;
 mod opening;
 mod place;
 mod plan;
+mod port;
 mod status;
 
 use std::cell::RefCell;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use diagnostics_ipc::Client;
+use diagnostics_ipc::{Client, PortServer};
 use discovery::DotnetProcess;
 use event_session::{Going, SessionEnd, Waiting};
 use signal_hook::consts::{SIGUSR1, SIGXFSZ};
@@ -28,6 +29,7 @@ use self::place::Place;
 use self::plan::{Plan, dies_with_the_tool};
 use self::status::Status;
 use crate::args::trace::{CollectArgs, RecordingFormat};
+use crate::args::trace_convert::{ConvertArgs, StacksArgs};
 use crate::commands::json;
 use crate::commands::launching::{self, Program, ProgramIo};
 use crate::control::{Interrupt, Second};
@@ -45,8 +47,39 @@ struct Target {
     process: DotnetProcess,
     client: Client,
     program: Option<Program>,
+    /// The port that it called, which must live as long as we speak to it.
+    _port: Option<PortServer>,
     /// Whether its runtime stands still until we let it go on.
     is_held: bool,
+}
+
+/// A runtime that stands still until it is let go.
+enum Held<'a> {
+    /// That of a program that we started.
+    Program(&'a Program),
+    /// One that called our port.
+    Caller(&'a Client),
+}
+
+impl Held<'_> {
+    fn let_go(self) -> Result<(), Failure> {
+        match self {
+            Held::Program(program) => program.resume(),
+            Held::Caller(client) => {
+                // One that was told not to wait has nothing to be let go from.
+                let _ = client.resume_runtime();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Target {
+    /// What is to be let go once the session has begun.
+    fn held(&self) -> Option<Held<'_>> {
+        let held = self.program.as_ref().map_or(Held::Caller(&self.client), Held::Program);
+        self.is_held.then_some(held)
+    }
 }
 
 /// Signals while we record.
@@ -69,16 +102,19 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     let outcome = match plan.keep {
         None => {
             let file = place.next()?;
-            plain(&plan, &mut target, file, &signals, keyboard(Keys::Enter), screen)
+            plain(&plan, &target, file, &signals, keyboard(Keys::Enter), screen)
         }
         Some(keep) => {
             let keyboard = keyboard(Keys::SaveAndStop);
-            flight::record_flight(&plan, keep, &mut target, place, &signals, keyboard, screen)
+            flight::record_flight(&plan, keep, &target, place, &signals, keyboard, screen)
         }
     };
     let ended = farewell(target.program.take(), outcome.as_ref().is_ok_and(|outcome| outcome.target_exited));
     let outcome = outcome?;
+    // Not before the target is free of us.
+    let converted = outcome.files.iter().try_for_each(|file| convert(plan.format, file, screen));
     outcome.result?;
+    converted?;
     match ended.filter(|status| !status.success()) {
         Some(status) => Err(program_failed(status)),
         None => Ok(()),
@@ -100,16 +136,21 @@ fn reach(args: &CollectArgs) -> Result<(Target, Signals), Failure> {
         let is_held = args.resume_runtime && matches!(program, Program::Ported(_));
         let client = client_of(&process)?;
         return Ok((
-            Target { process, client, program: Some(program), is_held },
+            Target { process, client, program: Some(program), _port: None, is_held },
             Signals { interrupt, save },
         ));
+    }
+    if let Some(text) = &args.target.diagnostic_port {
+        let interrupt = Interrupt::listen(Second::IsIgnored).map_err(unexpected)?;
+        let target = port::reach(text, args.resume_runtime, &interrupt)?;
+        return Ok((target, Signals { interrupt, save }));
     }
     let process = select(&args.target.which())?;
     let client = client_of(&process)?;
     // A runtime that would not survive it is not left in the lurch, however impatient the user is.
     let second = if dies_with_the_tool(&process) { Second::IsIgnored } else { Second::EndsAtOnce };
     let interrupt = Interrupt::listen(second).map_err(unexpected)?;
-    Ok((Target { process, client, program: None, is_held: false }, Signals { interrupt, save }))
+    Ok((Target { process, client, program: None, _port: None, is_held: false }, Signals { interrupt, save }))
 }
 
 fn client_of(process: &DotnetProcess) -> Result<Client, Failure> {
@@ -123,13 +164,15 @@ fn client_of(process: &DotnetProcess) -> Result<Client, Failure> {
 
 struct Outcome {
     target_exited: bool,
+    /// What was written.
+    files: Vec<PathBuf>,
     result: Result<(), Failure>,
 }
 
 /// One recording from now to the end.
 fn plain(
     plan: &Plan,
-    target: &mut Target,
+    target: &Target,
     file: TraceFile,
     signals: &Signals,
     mut keyboard: Keyboard,
@@ -144,15 +187,14 @@ fn plain(
     let status = RefCell::new(Status::new(screen, plan, target.process.pid, hint));
     let live = Live::default();
     let mut resumed: Result<(), Failure> = Ok(());
-    let mut is_held = std::mem::take(&mut target.is_held);
+    let mut held = target.held();
     let watch = Watch::new(Vec::new(), plan.stopping.clone());
     let recorded =
         record(&target.client, &plan.request(&target.process), file, watch, &live, |waiting: Waiting| {
-            if std::mem::take(&mut is_held)
-                && let Some(program) = &target.program
-            {
-                resumed = program.resume();
+            if let Some(held) = held.take() {
+                resumed = held.let_go();
             }
+            status.borrow_mut().update(waiting.elapsed, &live, "");
             std::thread::sleep(waiting.slice);
             let is_over = plan.duration.is_some_and(|duration| waiting.elapsed >= duration);
             let stops = is_over
@@ -163,7 +205,6 @@ fn plain(
                 status.borrow().say("stopping: the runtime names its code, which may take a while");
                 return Going::Stop;
             }
-            status.borrow_mut().update(waiting.elapsed, &live, "");
             Going::On
         });
     drop(keyboard);
@@ -172,8 +213,9 @@ fn plain(
     resumed?;
     to_stderr(&opening::given_up(&recorded.granted, &target.process));
     let target_exited = recorded.end == SessionEnd::TargetExited;
+    let written = if recorded.size > 0 { vec![path.clone()] } else { Vec::new() };
     let result = deliver(plan, &path, recorded, &target.process, None);
-    Ok(Outcome { target_exited, result })
+    Ok(Outcome { target_exited, files: written, result })
 }
 
 /// Tells what was recorded.
@@ -201,21 +243,29 @@ fn deliver(
         let is_file = path.metadata().is_ok_and(|file| file.is_file());
         if is_file && !plan.is_quiet { output::to_stdout(&text)? } else { to_stderr(&text) }
     }
-    convert(plan.format, path);
     match ending::failure(&mut recorded, path, process.pid) {
         Some(failure) => Err(failure),
         None => Ok(()),
     }
 }
 
-/// The one place where a recording becomes another format as well.
-fn convert(format: RecordingFormat, path: &Path) {
+/// Makes a file of another format of a recording, as `drdotnet trace convert` would.
+fn convert(format: RecordingFormat, path: &Path, screen: &Screen) -> Result<(), Failure> {
     let name = match format {
-        RecordingFormat::Nettrace => return,
+        RecordingFormat::Nettrace => return Ok(()),
         RecordingFormat::Speedscope => "speedscope",
         RecordingFormat::Chromium => "chromium",
     };
-    to_stderr(&format!("next: drdotnet trace convert {} --format {name}\n", path.display()));
+    let args = ConvertArgs {
+        file: path.to_owned(),
+        format: name.to_owned(),
+        output: None,
+        stacks: StacksArgs { view: None, event: None, thread: None },
+        merged: false,
+        per_thread: false,
+        json: false,
+    };
+    super::convert::convert(&args, screen)
 }
 
 /// Ends a program that we started; tells how it ended if it did so by itself.

@@ -18,7 +18,7 @@ use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::layout::hanging;
-use crate::output;
+use crate::output::{self, Keeping};
 use crate::screen::Screen;
 
 /// Name and version of the JSON form.
@@ -149,7 +149,7 @@ impl Written<'_> {
             }
         };
         let result = match place {
-            Place::File(path) => output::stream_to_file(path, &mut write),
+            Place::File(path) => output::stream_to_file(path, Keeping::Repeatable, &mut write),
             Place::Stdout => match write(&mut std::io::stdout().lock()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     Err(Failure::new(Code::Disk, format!("writing to standard output: {error}")))

@@ -11,10 +11,13 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Above this, powers of ten are shown.
 const LARGE: f64 = 1e12;
 
-/// A value with its unit where that shortens it: `1.2 MB`, `1,234.567`.
+/// A value with its unit where that makes it shorter: `1.2 MB`, `38.3 us`, `1,234.567`.
 pub fn value(value: f64, unit: Option<&str>) -> String {
     match unit {
-        Some("By" | "B") if value.is_finite() => format_number(value, Unit::Bytes),
+        _ if !value.is_finite() || value == 0.0 => number(value),
+        Some("By" | "B") => format_number(value, Unit::Bytes),
+        Some("s") => format_number(value * 1e9, Unit::Nanoseconds),
+        Some("ms") => format_number(value * 1e6, Unit::Nanoseconds),
         _ => number(value),
     }
 }
@@ -97,6 +100,11 @@ mod tests {
         let texts = numbers.map(|number| value(number, None));
         assert_eq!(texts, ["0", "0.25", "-12.5", "1,234", "1,234,567.891", "1.000e13", "1.000e-5", "-"]);
         assert_eq!(value(1_234_567.0, Some("By")), "1.23 MB");
+        assert_eq!(
+            [0.000_038_27, 1.72, 90.0].map(|time| value(time, Some("s"))),
+            ["38.3 us", "1.72 s", "1 m 30 s"]
+        );
+        assert_eq!([change(-0.25, Some("ms")), value(0.0, Some("s"))], ["-250 us", "0"]);
         assert_eq!([change(2.0, None), change(-2.0, None), change(0.0, None)], ["+2", "-2", "0"]);
     }
 

@@ -2,6 +2,7 @@
 
 mod figures;
 mod input;
+mod labels;
 mod plain;
 mod rows;
 mod state;

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use reports::{LONGEST_PROSE, printable_within};
+
 use super::figures::{change, name, value};
 use super::rows::{Label, Row, moved, primary, rows, title};
 use super::state::State;
@@ -30,8 +32,8 @@ pub fn block(state: &State, time: &str, now: Instant) -> String {
                 text += &format!("  {words}\n");
                 continue;
             }
-            Row::Counter(series) => {
-                text += &format!("  {}\n", name(&series.counter, &series.reading, state.interval));
+            Row::Counter { series, tags } => {
+                text += &format!("  {}{tags}\n", name(&series.counter, &series.reading, state.interval));
                 continue;
             }
             Row::Value { series, label, quantile } => {
@@ -51,6 +53,12 @@ pub fn block(state: &State, time: &str, now: Instant) -> String {
         let gap = WIDTH.saturating_sub(label.chars().count() + number.chars().count()).max(2);
         let line = format!("{label}{}{number}  {moved}", " ".repeat(gap));
         text += &format!("{}\n", line.trim_end());
+    }
+    for subject in &state.subjects {
+        for note in subject.board.notes() {
+            let note = format!("pid {}: {note}", subject.pid);
+            text += &format!("! {}\n", printable_within(&note, LONGEST_PROSE));
+        }
     }
     text
 }

@@ -3,12 +3,10 @@
 use std::time::Instant;
 
 use counters::{Quantile, Reading, Series, SeriesKey};
-use reports::{printable, printable_within};
+use reports::printable;
 
+use super::labels::Common;
 use super::state::{Sort, State, Status, Subject};
-
-/// Longest text of tags in a row.
-const LONGEST_TAGS: usize = 200;
 
 /// One row.
 pub enum Row<'a> {
@@ -22,7 +20,12 @@ pub enum Row<'a> {
     /// An event source or meter.
     Provider(String),
     /// A counter whose series follow.
-    Counter(&'a Series),
+    Counter {
+        /// One of them.
+        series: &'a Series,
+        /// The tags that all have.
+        tags: String,
+    },
     /// A value.
     Value {
         /// Its series.
@@ -115,40 +118,34 @@ fn of_process<'a>(state: &'a State, index: usize, rows: &mut Vec<Row<'a>>) {
             .count();
         let (group, after) = rest.split_at(same.max(1));
         rest = after;
+        let common = Common::of(group.iter().map(|(_, series)| *series));
         let is_histogram = matches!(one.reading, Reading::Histogram { .. });
         if group.len() == 1 && !is_histogram {
-            let tags = match one.all_tags() {
-                tags if tags.is_empty() => String::new(),
-                tags => format!(" [{}]", printable_within(&tags, LONGEST_TAGS)),
-            };
-            rows.push(Row::Value { series: one, label: Label::Name(tags), quantile: None });
+            rows.push(Row::Value { series: one, label: Label::Name(common.text()), quantile: None });
             continue;
         }
-        rows.push(Row::Counter(one));
+        rows.push(Row::Counter { series: one, tags: common.text() });
         for (_, series) in group {
-            of_series(series, rows);
+            of_series(series, common.rest(series), rows);
         }
     }
 }
 
-fn of_series<'a>(series: &'a Series, rows: &mut Vec<Row<'a>>) {
-    let tags = match series.all_tags() {
-        tags if tags.is_empty() => "(no tags)".to_owned(),
-        tags => printable_within(&tags, LONGEST_TAGS),
+fn of_series<'a>(series: &'a Series, tags: String, rows: &mut Vec<Row<'a>>) {
+    let mut row = |label: String, quantile| {
+        let label = if label.is_empty() { "(no tags)".to_owned() } else { label };
+        rows.push(Row::Value { series, label: Label::Tags(label), quantile });
     };
-    let Reading::Histogram { quantiles, .. } = &series.reading else {
-        rows.push(Row::Value { series, label: Label::Tags(tags), quantile: None });
-        return;
-    };
-    if quantiles.is_empty() {
-        rows.push(Row::Value { series, label: Label::Tags(tags), quantile: None });
-        return;
-    }
-    let has_tags = !series.all_tags().is_empty();
-    for one in quantiles {
-        let percentile = format!("p{}", (one.quantile * 1e4).round() / 1e2);
-        let label = if has_tags { format!("{tags} {percentile}") } else { percentile };
-        rows.push(Row::Value { series, label: Label::Tags(label), quantile: Some(*one) });
+    match &series.reading {
+        Reading::Histogram { quantiles, .. } if !quantiles.is_empty() => {
+            for one in quantiles {
+                // First, because long tags are cut at their end.
+                let label = format!("p{} {tags}", (one.quantile * 1e4).round() / 1e2);
+                row(label.trim_end().to_owned(), Some(*one));
+            }
+        }
+        Reading::Histogram { .. } => row(format!("no values {tags}").trim_end().to_owned(), None),
+        _ => row(tags, None),
     }
 }
 

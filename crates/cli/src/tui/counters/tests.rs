@@ -44,6 +44,7 @@ fn filled(now: Instant) -> State {
     let meter = |name, unit| counter(CounterSource::Meter, "Shop.Orders", name, unit, "region=eu");
     let (cpu, rate) = (old("cpu-usage", Some("%")), old("alloc-rate", Some("B")));
     let (orders, price) = (meter("orders", Some("{order}")), meter("price", Some("EUR")));
+    let latency = meter("latency", Some("s"));
     let (queue, heat) = (meter("queue\u{202e}", None), meter("temperature", Some("Cel")));
     for step in 0..12_u32 {
         let step = f64::from(step);
@@ -55,6 +56,20 @@ fn filled(now: Instant) -> State {
             update(&orders, "kind=web", Reading::Counter { by: step, total: Some(1_000_000.0 + step) }),
             update(&orders, "kind=phone", Reading::Counter { by: 2.0, total: Some(24.0) }),
             update(&queue, "", Reading::UpDown { by: -1.0, value: 3.0 }),
+            update(
+                &latency,
+                "method=GET,route=/today",
+                Reading::Histogram {
+                    quantiles: vec![quantile(0.5, 0.000_002_5), quantile(0.95, 0.031)],
+                    count: Some(7),
+                    sum: None,
+                },
+            ),
+            update(
+                &latency,
+                "method=GET,route=/week",
+                Reading::Histogram { quantiles: vec![], count: None, sum: None },
+            ),
             update(&heat, "hall=red", Reading::Gauge(-3.5)),
             update(&price, "", Reading::Histogram { quantiles, count: Some(200), sum: Some(9.0) }),
         ] {
@@ -146,6 +161,7 @@ fn without_a_terminal_there_are_plain_lines() {
     let now = Instant::now();
     let mut state = filled(now);
     state.deltas = true;
+    state.take(0, Told::Note(Note::CallbackFailed { message: "Bad\u{1b}[2J\n  at X()".to_owned() }), now);
     check("plain.txt", &block(&state, "11/15/2026 07:39:38", now));
 }
 

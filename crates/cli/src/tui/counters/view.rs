@@ -137,8 +137,8 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
             Line::from(spans)
         }
         Row::Provider(name) => Line::styled(format!("[{name}]"), paint.provider()),
-        Row::Counter(series) => {
-            Line::raw(format!("  {}", name(&series.counter, &series.reading, state.interval)))
+        Row::Counter { series, tags } => {
+            Line::raw(format!("  {}{tags}", name(&series.counter, &series.reading, state.interval)))
         }
         Row::Words(words) => Line::styled(format!("  {words}"), paint.dim()),
         Row::Value { series, label, quantile } => {
@@ -155,7 +155,7 @@ fn line(row: &Row<'_>, state: &State, columns: &Columns, paint: &Paint) -> Line<
             let mut spans =
                 vec![Span::styled(fit(&text, columns.name), style), Span::raw(format!(" {number:>VALUE$}"))];
             // A histogram has one history, that of its headline.
-            let is_headline = quantile.is_none_or(|one| Some(one.value) == series.reading.headline());
+            let is_headline = quantile.is_none() || *quantile == series.reading.headline_quantile();
             if columns.change {
                 let moved = if is_headline { moved(series).map(|by| change(by, unit)) } else { None };
                 spans.push(Span::raw(format!(" {:>VALUE$}", moved.unwrap_or_default())));

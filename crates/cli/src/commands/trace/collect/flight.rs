@@ -1,6 +1,6 @@
 //! `--keep`: whoever decides when a flight recorder saves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,7 @@ use super::opening;
 use super::place::Place;
 use super::plan::Plan;
 use super::status::Status;
-use super::{Outcome, Signals, Target, deliver};
-use crate::commands::launching::Program;
+use super::{Held, Outcome, Signals, Target, deliver};
 use crate::explain::Failure;
 use crate::output::to_stderr;
 use crate::screen::Screen;
@@ -27,8 +26,7 @@ const REST: Duration = Duration::from_secs(10);
 struct Hand<'a> {
     plan: &'a Plan,
     process: &'a DotnetProcess,
-    program: Option<&'a Program>,
-    is_held: bool,
+    held: Option<Held<'a>>,
     signals: &'a Signals,
     keyboard: Keyboard,
     place: Place,
@@ -41,19 +39,20 @@ struct Hand<'a> {
     saves: u32,
     result: Result<(), Failure>,
     target_exited: bool,
+    files: Vec<PathBuf>,
 }
 
 /// Records for ever and keeps the last part.
 pub fn record_flight(
     plan: &Plan,
     keep: Keep,
-    target: &mut Target,
+    target: &Target,
     place: Place,
     signals: &Signals,
     keyboard: Keyboard,
     screen: &Screen,
 ) -> Result<Outcome, Failure> {
-    let Target { process, client, program, is_held } = target;
+    let Target { process, client, .. } = target;
     to_stderr(&opening::heading(plan, process, &place.shown()));
     let how =
         if keyboard.is_there() { "s saves, q or Enter saves and stops" } else { "Ctrl+C saves and stops" };
@@ -66,8 +65,7 @@ pub fn record_flight(
     let mut hand = Hand {
         plan,
         process,
-        program: program.as_ref(),
-        is_held: std::mem::take(is_held),
+        held: target.held(),
         signals,
         keyboard,
         place,
@@ -79,13 +77,14 @@ pub fn record_flight(
         saves: 0,
         result: Ok(()),
         target_exited: false,
+        files: Vec::new(),
     };
     let watch = Watch::new(plan.conditions.clone(), None);
     let flight = Flight { client, request: &request, keep, watch, folder: &folder };
     let flown = fly(&flight, &mut hand);
     hand.status.clear();
     flown?;
-    Ok(Outcome { target_exited: hand.target_exited, result: hand.result })
+    Ok(Outcome { target_exited: hand.target_exited, files: hand.files, result: hand.result })
 }
 
 fn kept(keep: Keep) -> String {
@@ -118,10 +117,7 @@ impl Hand<'_> {
 
 impl Pilot for Hand<'_> {
     fn begun(&mut self) -> Wish {
-        if self.is_held
-            && let Some(program) = self.program
-            && let Err(failure) = program.resume()
-        {
+        if let Some(Err(failure)) = self.held.take().map(Held::let_go) {
             self.result = Err(failure);
             return Wish::Stop;
         }
@@ -164,6 +160,9 @@ impl Pilot for Hand<'_> {
             to_stderr(&opening::given_up(&recorded.granted, self.process));
         }
         self.saves += 1;
+        if recorded.size > 0 {
+            self.files.push(path.to_owned());
+        }
         self.target_exited = recorded.end == SessionEnd::TargetExited;
         let cause = std::mem::take(&mut self.cause);
         let cause = match cause.as_str() {
