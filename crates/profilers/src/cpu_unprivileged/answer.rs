@@ -16,11 +16,8 @@ use crate::ratio::{nanos, percent};
 use crate::sampling::{Calls, Framework, MethodId, has_content, pauses_note};
 use crate::threads::kind_of_work;
 
-/// A process that uses less than this of one processor, in per cent, or would if others left it to it, is not short of
-/// it, whatever it does.
+/// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
 const BUSY_PROCESS: f64 = 50.0;
-/// From less than this of a processor, in per cent, nothing is concluded.
-const LEAST_USE: f64 = 10.0;
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 /// A hot method does at least this part of its work itself, or in the framework, in per cent.
@@ -227,16 +224,10 @@ fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
     helpers.into_values().max().unwrap_or(0)
 }
 
-/// How long its threads were ready to run while others had the processors.
-fn waited(collected: &Collected) -> u64 {
-    collected.threads.values().map(|thread| thread.used.waited_ns).sum()
-}
-
 fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
     let calls = &collected.calls;
     let window = nanos(collected.measured);
-    let wanted = percent(cpu.all + waited(collected), window);
-    if collected.measured < SHORTEST_PROOF || wanted < BUSY_PROCESS || percent(cpu.all, window) < LEAST_USE {
+    if collected.measured < SHORTEST_PROOF || percent(cpu.all, window) < BUSY_PROCESS {
         return None;
     }
     let name = calls.method_name(hot.method);
@@ -301,7 +292,7 @@ fn notes(collected: &Collected, cpu: &Cpu) -> Vec<String> {
             percent(cpu.seen, cpu.managed)
         ));
     }
-    let waited = waited(collected);
+    let waited: u64 = collected.threads.values().map(|thread| thread.used.waited_ns).sum();
     if waited > cpu.managed {
         notes.push(format!(
             "Its threads were ready to run for {} more, but others had the processors.",
