@@ -54,7 +54,7 @@ pub struct Spec {
     pub id: &'static str,
     /// Name for people.
     pub name: &'static str,
-    /// The question it answers, in the user's words; at most 79 columns.
+    /// The question it answers, in the user's words; at most 61 columns, which fit a list.
     pub question: &'static str,
     /// Where its data comes from.
     pub engine: Engine,

@@ -21,7 +21,7 @@ fn every_profiler_is_complete() {
         let id = spec.id;
         assert!(ids.insert(id) && names.insert(spec.name), "{id}: the id or name is taken");
         assert!(is_kebab(id), "{id}: not in kebab case");
-        assert!(spec.question.len() <= 79 && spec.question.ends_with('?'), "{id}: the question");
+        assert!(spec.question.len() <= 61 && spec.question.ends_with('?'), "{id}: the question");
         assert!(!spec.cost.is_empty() && spec.cost.len() <= 79, "{id}: the cost");
         assert!(spec.since.starts_with(|c: char| c.is_ascii_digit()), "{id}: the oldest runtime");
         assert!(!spec.duration.is_zero(), "{id}: the duration");

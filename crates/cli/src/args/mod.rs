@@ -25,9 +25,11 @@ const EXAMPLES: &str = "\
 Examples:
   drdotnet ps                              list the .NET processes
   drdotnet info -p 4242                    what one is, and what it would tell
-  drdotnet run threads -p 4242             ask one question
-  drdotnet run threads -n Shop.Api --duration 30s --json
+  drdotnet run exceptions -p 4242          ask one question
   drdotnet run threads -- dotnet App.dll   start a program and look at it
+  drdotnet counters monitor -n Shop.Api    watch its counters
+  drdotnet trace collect -p 4242 --duration 30s
+  drdotnet gcdump report -p 4242           what is on its heap, and what holds it
   drdotnet sessions show last              the latest report again
 
 Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
@@ -64,12 +66,12 @@ pub enum Command {
     Run(RunArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
-    /// Let a process write a core dump of itself
-    Dump(DumpArgs),
-    /// The heap of a process: collect it, what is on it, what grew, what holds it
-    Gcdump(GcdumpArgs),
     /// Show or record the counters of processes
     Counters(CountersArgs),
+    /// The heap of a process: what is on it, what grew, what holds it
+    Gcdump(GcdumpArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

@@ -26,7 +26,7 @@ const SAMPLING_SINCE: u32 = 10;
 static SPEC: Spec = Spec {
     id: "allocations",
     name: "Allocations",
-    question: "Which types are allocated, by whom, how fast, and what does it cost?",
+    question: "Which types are allocated, by whom, and at what cost?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

@@ -28,7 +28,7 @@ const BUFFER_MB: u32 = 32;
 static SPEC: Spec = Spec {
     id: "contention",
     name: "Lock contention",
-    question: "Which locks do threads wait for, how long, where, and who holds them?",
+    question: "Which locks do threads wait for, and who holds them?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

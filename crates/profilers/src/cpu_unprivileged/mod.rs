@@ -18,7 +18,7 @@ pub struct CpuUnprivileged;
 static SPEC: Spec = Spec {
     id: "cpu-unprivileged",
     name: "CPU, unprivileged",
-    question: "Which methods use the CPU, asked with the rights of the process's own user?",
+    question: "Which methods use the CPU, told without special rights?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

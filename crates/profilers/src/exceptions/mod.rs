@@ -23,7 +23,7 @@ const BUFFER_MB: u32 = 32;
 static SPEC: Spec = Spec {
     id: "exceptions",
     name: "Exceptions",
-    question: "Which exceptions are thrown, where, how often, and who catches them?",
+    question: "Which exceptions are thrown, where, and who catches them?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

@@ -29,7 +29,7 @@ const BUFFER_MB: u32 = 8;
 static SPEC: Spec = Spec {
     id: "gc-pauses",
     name: "GC pauses",
-    question: "How long does garbage collection stop the program, and what triggers it?",
+    question: "How long does the GC stop the program, and what triggers it?",
     engine: Engine::EventPipe,
     parameters: &[
         Parameter {

@@ -18,7 +18,7 @@ pub struct Threads;
 static SPEC: Spec = Spec {
     id: "threads",
     name: "Threads",
-    question: "Which threads are there, what are they doing, and who uses the CPU?",
+    question: "Which threads are there, and who uses the CPU?",
     engine: Engine::Proc,
     parameters: &[
         Parameter {
