@@ -123,6 +123,7 @@ fn a_signal_saves_and_recording_goes_on() {
         for name in names {
             let part = contents(&file(&user, name));
             check_part(&part);
+            assert!(part.count(RUNTIME, 80) > 0, "{name}: {:?}", part.events);
             assert!(part.methods.contains("Import.PriceFeed.ParseAmount"), "{:?}", part.methods);
         }
         check_no_litter(&user, &names);
