@@ -85,7 +85,7 @@ pub fn convert() -> Result<()> {
             megabytes(peak)
         );
         if format == "speedscope" {
-            holds = cpu.median() < CONVERT_TIME && peak < CONVERT_MEMORY;
+            holds = times.median() < CONVERT_TIME && peak < CONVERT_MEMORY;
         }
     }
     println!("  claim {}", if holds { "holds" } else { "DOES NOT HOLD" });
