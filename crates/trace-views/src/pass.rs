@@ -4,9 +4,10 @@ mod events;
 
 use std::io::Read;
 
-use nettrace::{Item, Reader, Timestamp, TraceInfo};
+use model::Frame;
+use nettrace::{CodeAddress, Item, Reader, Timestamp, TraceInfo};
 use stacks::{Profile, Sample, StackTable, Weight};
-use symbols::CodeMap;
+use symbols::{CodeMap, Position, SourceLookup, is_framework};
 
 use crate::collected::Collected;
 use crate::event_kinds::EventKinds;
@@ -197,19 +198,16 @@ impl Pass {
         }
         self.code.settle();
         let (code, markers, names) = (&self.code, &self.markers, &mut summary.names);
+        let mut source = (request.lines == Lines::Apart).then(|| SourceLookup::new(None));
         let (frames, nodes) = self.table.into_named(|address| {
             if let Some(marker) = markers.frame(address) {
                 return marker;
             }
             names.addresses += 1;
-            let mut frame = code.frame(address).unwrap_or_else(|| {
+            frame(code, source.as_mut(), address).unwrap_or_else(|| {
                 names.unnamed += 1;
                 marker::unnamed()
-            });
-            if request.lines == Lines::Merged {
-                frame.line = None;
-            }
-            frame
+            })
         });
         let (title, weight) = match (view, &request.wanted) {
             (Some(view), _) => (view.title().to_owned(), view.weight()),
@@ -273,5 +271,19 @@ impl Pass {
         };
         let source = if view == View::ManagedTime { View::ThreadTime } else { view };
         Some((Some(view), self.views.get_mut(source.place())?.take()?))
+    }
+}
+
+/// The frame at an address, the program's own code with its line when asked for. Nearly all addresses are those behind a
+/// call.
+fn frame(code: &CodeMap, source: Option<&mut SourceLookup>, address: CodeAddress) -> Option<Frame> {
+    let (method, position) = [Position::Caller, Position::Interrupted]
+        .into_iter()
+        .find_map(|position| Some((code.method_for(address, position)?, position)))?;
+    let frame = method.frame();
+    match source {
+        // The framework comes without symbols; looking for them takes time.
+        Some(source) if !is_framework(&frame) => Some(source.frame_of(&method, address, position)),
+        _ => Some(frame),
     }
 }
