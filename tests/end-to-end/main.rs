@@ -12,6 +12,7 @@ mod interrupting;
 mod launching;
 mod processes;
 mod recording;
+mod recording_starts;
 mod running;
 mod screens;
 mod sessions;

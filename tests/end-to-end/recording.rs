@@ -1,13 +1,12 @@
 //! `trace collect`: recordings that are complete, however they end.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use testbed::{CommandLine, Namespaces, Runtime, Target, shared};
+use testbed::{Namespaces, Runtime, Target, shared};
 
 use crate::support::{BINARY, Said, Started, User, check_golden, eventually, said, skip, start};
 use crate::trace_file::{Contents, EVENT_PIPE, RUNDOWN, RUNTIME, SAMPLER, contents};
@@ -19,7 +18,7 @@ fn storm(runtime: Runtime) -> Target {
     shared().target("exception-storm", runtime).start().expect("a target")
 }
 
-fn file(user: &User) -> PathBuf {
+pub fn file(user: &User) -> PathBuf {
     user.folder().join("a.nettrace")
 }
 
@@ -46,7 +45,7 @@ pub fn wait_until_larger(path: &Path, bytes: u64) {
 }
 
 /// A complete recording with names, and nothing lost.
-fn check_whole(contents: &Contents) {
+pub fn check_whole(contents: &Contents) {
     assert!(contents.count(RUNTIME, THROWN) > 0, "{:?}", contents.events);
     assert!(contents.of(SAMPLER) > 0, "{:?}", contents.events);
     assert!(contents.of(RUNDOWN) > 0, "{:?}", contents.events);
@@ -347,96 +346,6 @@ fn a_runtime_that_is_too_old_does_what_it_can_and_that_is_said() {
         assert_eq!(contents.of(RUNDOWN) == 0, is_chosen, "{:?}", contents.events);
         assert!(contents.count(RUNTIME, 1) > 0, "{:?}", contents.events);
     }
-}
-
-/// `drdotnet trace collect <options> -- <before> <the target's words>`, with the target's environment.
-fn collect(user: &User, options: &[&str], before: &[&str], line: &CommandLine) -> Command {
-    let mut command = Command::new(BINARY);
-    line.apply_environment(&mut command);
-    user.prepare(&mut command);
-    command.args(["trace", "collect", "--json", "-o"]).arg(file(user)).args(options).arg("--");
-    command.args(before.iter().map(OsString::from)).args(line.words());
-    command
-}
-
-#[test]
-fn a_program_is_recorded_from_its_first_line() {
-    let user = User::new();
-    for (runtime, before) in [
-        (Runtime::Net31, &[][..]),
-        (Runtime::Net8, &[]),
-        (Runtime::Net9, &[]),
-        (Runtime::Net9, &["sh", "-c", "\"$@\"; exit 3", "sh"]),
-    ] {
-        let line = shared().target("exception-storm", runtime).command().unwrap();
-        let said = said(&mut collect(&user, &["-d", "4"], before, &line));
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
-        assert!(said.stderr.contains("stopped the program that was started for this"), "{}", said.stderr);
-        assert!(!said.stderr.contains("ready"), "what the program prints is hidden: {}", said.stderr);
-        let contents = contents(&file(&user));
-        assert!(contents.of(RUNDOWN) > 0, "{:?}", contents.events);
-        // The assemblies that every program loads first; a 3.1 cannot be held until we listen.
-        assert!(runtime == Runtime::Net31 || contents.count(RUNTIME, 154) > 0, "{:?}", contents.events);
-    }
-}
-
-#[test]
-fn a_program_that_ends_by_itself_gives_its_exit_code() {
-    let user = User::new();
-    let mut line = shared().target("exception-storm", Runtime::Net9).command().unwrap();
-    // A patient that does not exist ends with 64.
-    *line.args.last_mut().unwrap() = OsString::from("no-such-patient");
-    let said = said(&mut collect(&user, &["--show-child-io"], &[], &line));
-    assert_eq!(said.code, Some(64), "{}", said.stderr);
-    assert!(said.stderr.contains("no patient 'no-such-patient'"), "{}", said.stderr);
-    let contents = contents(&file(&user));
-    assert!(contents.of(RUNDOWN) > 0 && contents.count(RUNTIME, 154) > 0, "{:?}", contents.events);
-}
-
-#[test]
-fn a_program_that_starts_dotnet_children_does_not_hang() {
-    let user = User::new();
-    let line = shared().target("healthy-starts-children", Runtime::Net9).command().unwrap();
-    let said = said(&mut collect(&user, &["-d", "4"], &[], &line));
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(contents(&file(&user)).of(RUNDOWN) > 0);
-}
-
-#[test]
-fn a_runtime_that_calls_a_port_is_recorded_from_its_first_line() {
-    let user = User::new();
-    let (path, port) = (file(&user), user.folder().join("port"));
-    let options =
-        ["trace", "collect", "--diagnostic-port", port.to_str().unwrap(), "-o", path.to_str().unwrap()];
-    let recording = user.starts(&options);
-    eventually("the port is there", || port.exists().then_some(()));
-    // It waits at its start, as it does unless it is told not to.
-    let target = shared().target("exception-storm", Runtime::Net9).env("DOTNET_DiagnosticPorts", &port);
-    let target = target.start().unwrap();
-    wait_until_larger(&path, 100_000);
-    recording.signal(Signal::INT);
-    let said = recording.ends();
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let contents = contents(&path);
-    check_whole(&contents);
-    assert!(contents.count(RUNTIME, 154) > 0, "{:?}", contents.events);
-    assert!(target.is_alive());
-}
-
-#[test]
-fn a_runtime_is_recorded_by_the_path_of_its_socket() {
-    let user = User::new();
-    let (path, folder) = (file(&user), user.folder().join("tmp"));
-    std::fs::create_dir(&folder).unwrap();
-    let target = shared().target("exception-storm", Runtime::Net9).tmpdir(&folder).start().unwrap();
-    let mut sockets = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path());
-    let socket = sockets.find(|path| path.to_string_lossy().ends_with("-socket")).unwrap();
-    let place = format!("{},connect", socket.display());
-    let options = ["trace", "collect", "--dport", &place, "-d", "1", "-o", path.to_str().unwrap()];
-    let said = user.says(&options);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    check_whole(&contents(&path));
-    assert!(said.stderr.contains(&format!("(pid {}", target.pid())), "{}", said.stderr);
 }
 
 #[test]
