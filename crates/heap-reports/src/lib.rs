@@ -9,7 +9,7 @@
 //! **In:** one or two graphs and where they come from ([`Origin`]). **Out:** a [`model::Report`].
 //!
 //! It opens no file and no process. A *suspect* is what much of the heap hangs on, not a proven leak: that takes two
-//! looks, and [`growth`].
+//! looks, and [`growth()`].
 #![forbid(unsafe_code)]
 
 mod growth;
