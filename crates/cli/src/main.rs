@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
+    let arguments = args::Arguments::parse_from(args::with_equals_signs(std::env::args_os()));
     let screen = screen::Screen::detect(arguments.color);
     match commands::dispatch(arguments.command, &screen) {
         Ok(()) => ExitCode::SUCCESS,

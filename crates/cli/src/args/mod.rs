@@ -4,6 +4,7 @@ pub mod counters;
 pub mod dump;
 pub mod gcdump;
 mod sessions;
+mod spelling;
 mod target;
 pub mod trace;
 pub mod trace_convert;
@@ -16,6 +17,7 @@ pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
+pub use spelling::with_equals_signs;
 pub use target::{CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
 

@@ -14,6 +14,8 @@ use crate::screen::Screen;
 /// The program of the demo, and how long it is looked at.
 const PATIENT: &str = "hot-method";
 const LOOK: Duration = Duration::from_secs(3);
+/// What is asked: which thread is busy, then with what.
+const PROFILERS: [&str; 2] = ["threads", "cpu-unprivileged"];
 
 /// Starts a sick program and goes through the commands a user would type.
 pub fn demo(screen: &Screen) -> Result<(), Failure> {
@@ -35,18 +37,23 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let one = OneTarget { process: None, process_id: Some(pid), name: None };
     info::info(&InfoArgs { target: one, json: false, show_secrets: false }, screen)?;
 
-    say(&format!("\n$ drdotnet run threads -p {pid} --duration {}s\n", LOOK.as_secs()))?;
-    let arguments = RunArgs {
-        profiler: "threads".to_owned(),
+    for profiler in PROFILERS {
+        say(&format!("\n$ drdotnet run {profiler} -p {pid} --duration {}s\n", LOOK.as_secs()))?;
+        run::run(&question(profiler, pid), screen)?;
+    }
+    drop(target);
+    say("\nThe demo's program has been stopped. Now yours: drdotnet ps\n")
+}
+
+fn question(profiler: &str, pid: model::ProcessId) -> RunArgs {
+    RunArgs {
+        profiler: profiler.to_owned(),
         target: RunTarget { process: None, process_id: Some(pid), name: None, command: Vec::new() },
         duration: Some(LOOK.as_secs().to_string()),
         settings: Vec::new(),
         output: None,
         json: false,
-    };
-    run::run(&arguments, screen)?;
-    drop(target);
-    say("\nThe demo's program has been stopped. Now yours: drdotnet ps\n")
+    }
 }
 
 fn say(text: &str) -> Result<(), Failure> {
