@@ -2,17 +2,18 @@
 
 mod support;
 
+use profilers::{Engine, PROFILERS};
 use support::look;
 use testbed::{Kind, patients};
-
-const PROFILERS: [&str; 4] = ["exceptions", "allocations", "gc-pauses", "contention"];
 
 fn is_healthy(control: &str) {
     let control = patients().iter().find(|known| known.id == control).expect("the control");
     assert_eq!(control.kind, Kind::Control);
     for runtime in control.runtimes.iter().copied() {
         let target = testbed::shared().target(control.id, runtime).start().expect("the control starts");
-        for profiler in PROFILERS {
+        // `threads` says of a healthy thread, too, that it is busy.
+        let profilers = PROFILERS.iter().map(|profiler| profiler.spec());
+        for profiler in profilers.filter(|spec| spec.engine == Engine::EventPipe).map(|spec| spec.id) {
             let report = look(profiler, &target, 2.0, &[]);
             assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
             assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
@@ -42,9 +43,12 @@ healthy! {
     allocation: "healthy-allocation";
     busy_aspnet: "healthy-busy-aspnet";
     busy_web: "healthy-busy-web";
+    code_shapes: "healthy-code-shapes";
     computation: "healthy-computation";
     idle_service: "healthy-idle-service";
+    metrics: "healthy-metrics";
     parked_pool: "healthy-parked-pool";
+    plugin_host: "healthy-plugin-host";
     short_locks: "healthy-short-locks";
     starts_children: "healthy-starts-children";
 }

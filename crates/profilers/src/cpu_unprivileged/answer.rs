@@ -8,7 +8,7 @@ use model::{Body, Cell, Column, Confidence, Cost, Finding, Section, Severity, Ta
 use stacks::StackKey;
 
 use super::clocks::Used;
-use super::collect::Collected;
+use super::collect::{Collected, ThreadCpu};
 use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
@@ -16,8 +16,10 @@ use crate::ratio::{nanos, percent};
 use crate::sampling::{Calls, Framework, MethodId, has_content, pauses_note};
 use crate::threads::kind_of_work;
 
-/// A process that uses less than this of one processor, in per cent, is not short of it, whatever it does.
-const BUSY_PROCESS: f64 = 50.0;
+/// A process that uses this much of one processor, in per cent, may be short of it; so may a thread that hardly rests.
+const BUSY: f64 = 80.0;
+/// A thread that ran for less than this part of the window, in per cent, proves nothing by not resting.
+const LEAST_RUN: f64 = 5.0;
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 /// A hot method does at least this part of its work itself, or in the framework, in per cent.
@@ -227,7 +229,9 @@ fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
 fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
     let calls = &collected.calls;
     let window = nanos(collected.measured);
-    if collected.measured < SHORTEST_PROOF || percent(cpu.all, window) < BUSY_PROCESS {
+    let is_busy = percent(cpu.all, window) >= BUSY
+        || collected.threads.values().any(|thread| never_rests(collected, thread));
+    if collected.measured < SHORTEST_PROOF || !is_busy {
         return None;
     }
     let name = calls.method_name(hot.method);
@@ -250,6 +254,15 @@ fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
             .advice("Make it cheaper, or call it less often; its callers are in the call tree.")
             .advice("Fine if computing is what the process is for."),
     )
+}
+
+/// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by the sampler. So a
+/// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
+fn never_rests(collected: &Collected, thread: &ThreadCpu) -> bool {
+    let window = nanos(collected.measured);
+    let Used { ran_ns, waited_ns, .. } = thread.used;
+    let free = window.saturating_sub(waited_ns).saturating_sub(collected.cost.pauses.total_ns);
+    percent(ran_ns, window) >= LEAST_RUN && percent(ran_ns, free.max(ran_ns)) >= BUSY
 }
 
 /// The frame of a method where most of its time is spent.
