@@ -40,7 +40,9 @@ pub fn decode() -> Result<()> {
             facts = facts_of(&decoder, "decode", &file)?;
             times.push(facts.time);
             cpu.push(facts.cpu);
-            ratios.push(facts.cpu, facts_of(&decoder, "read", &file)?.cpu);
+            // Small files are read in less than the kernel counts.
+            let reading = facts_of(&decoder, "read", &file)?.cpu.max(Duration::from_millis(1));
+            ratios.push(facts.cpu, reading);
             peak = peak.max(facts.peak);
         }
         // Of the processor's time: the claim is about one core, and others may use the machine.
