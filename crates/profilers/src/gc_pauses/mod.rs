@@ -23,8 +23,9 @@ use crate::{Kind, Parameter, ProfilerError};
 /// Shows the pauses of the garbage collector.
 pub struct GcPauses;
 
-/// Buffer in the target, in megabytes: a collection tells about 2 kB.
-const BUFFER_MB: u32 = 8;
+/// Buffer in the target at most, in megabytes: a collection tells about 2 kB, but the names of all code come in one burst
+/// at the end.
+const BUFFER_MB: u32 = 32;
 
 static SPEC: Spec = Spec {
     id: "gc-pauses",

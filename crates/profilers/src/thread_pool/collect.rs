@@ -18,7 +18,7 @@ use crate::profiler::Run;
 use crate::sampling::{Calls, Kinds, Mode};
 
 /// The buffer in the target, in megabytes.
-const BUFFER_MB: u32 = 16;
+const BUFFER_MB: u32 = 32;
 /// The provider of the pool's counters.
 const COUNTERS: &str = "System.Runtime";
 /// Points of a line that are kept; a longer run keeps the first ones.
