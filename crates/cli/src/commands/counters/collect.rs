@@ -49,7 +49,7 @@ struct Subject {
 /// Writes counters to files.
 pub fn collect(args: &CollectArgs) -> Result<(), Failure> {
     let what = What::new(&args.what)?;
-    // A tool that ends without ending its session crashes a .NET Core 3.1 process; ending it takes 10 s at most.
+    // A tool that ends without ending its session may crash a .NET Core 3.1 process; ending it takes 10 s at most.
     let interrupt = Interrupt::listen(Second::IsIgnored)
         .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     let mut targets = Targets::find(&args.target, &interrupt)?;

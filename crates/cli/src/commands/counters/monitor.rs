@@ -32,7 +32,7 @@ pub fn monitor(args: &MonitorArgs, screen: &Screen) -> Result<(), Failure> {
     let is_live =
         std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     // A second signal must not end the tool before it has given the terminal back, and ended its sessions: a .NET Core
-    // 3.1 process would crash.
+    // 3.1 process might crash.
     let interrupt = Interrupt::listen(Second::IsIgnored)
         .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     // Before the program is started, which writes where we write.

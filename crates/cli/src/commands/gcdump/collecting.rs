@@ -50,7 +50,7 @@ pub struct Fresh {
 /// Collects. What can be wrong with the arguments has been looked at by then.
 pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, Failure> {
     let patience = parse_duration(&how.timeout)?;
-    // The runtime cannot be stopped in the middle, and 3.1 crashes when a session is left: one Ctrl+C is enough.
+    // The runtime cannot be stopped in the middle, and 3.1 may crash when a session is left: one Ctrl+C is enough.
     let interrupt = Interrupt::listen(Second::IsIgnored)
         .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     let process = select(which)?;

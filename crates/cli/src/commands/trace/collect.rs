@@ -26,7 +26,7 @@ use trace_recording::{Live, Recorded, TraceFile, Watch, naming, record};
 use self::ending::Ending;
 use self::keyboard::{Key, Keyboard, Keys};
 use self::place::Place;
-use self::plan::{Plan, dies_with_the_tool};
+use self::plan::{Plan, may_die_with_the_tool};
 use self::status::Status;
 use crate::args::trace::{CollectArgs, RecordingFormat};
 use crate::args::trace_convert::{ConvertArgs, StacksArgs};
@@ -148,7 +148,7 @@ fn reach(args: &CollectArgs) -> Result<(Target, Signals), Failure> {
     let process = select(&args.target.which())?;
     let client = client_of(&process)?;
     // A runtime that would not survive it is not left in the lurch, however impatient the user is.
-    let second = if dies_with_the_tool(&process) { Second::IsIgnored } else { Second::EndsAtOnce };
+    let second = if may_die_with_the_tool(&process) { Second::IsIgnored } else { Second::EndsAtOnce };
     let interrupt = Interrupt::listen(second).map_err(unexpected)?;
     Ok((Target { process, client, program: None, _port: None, is_held: false }, Signals { interrupt, save }))
 }

@@ -7,7 +7,7 @@ use discovery::DotnetProcess;
 use reports::printable;
 use trace_recording::{Remark, Selection, level_name};
 
-use super::plan::{Plan, dies_with_the_tool, runtime_major};
+use super::plan::{Plan, may_die_with_the_tool, runtime_major};
 
 /// The table of providers, in the columns that dotnet-trace has.
 pub fn table(selection: &Selection) -> String {
@@ -55,8 +55,8 @@ pub fn heading(plan: &Plan, process: &DotnetProcess, output: &str) -> String {
         text += &format!("Trace Duration : {}\n", clock(duration));
     }
     text += &step_down(plan, process);
-    if dies_with_the_tool(process) {
-        text += "warning: this runtime crashes if the tool that traces it is killed (kill -9); end the recording with \
+    if may_die_with_the_tool(process) {
+        text += "warning: this runtime may crash if the tool that traces it is killed (kill -9); end the recording with \
                  Ctrl+C or SIGTERM\n";
     }
     text

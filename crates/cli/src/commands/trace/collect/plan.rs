@@ -82,7 +82,7 @@ pub fn runtime_major(process: &DotnetProcess) -> Option<u32> {
     process.runtime_version.as_deref()?.split('.').next()?.parse().ok()
 }
 
-/// Whether its runtime crashes when the tool that traces it is killed.
-pub fn dies_with_the_tool(process: &DotnetProcess) -> bool {
+/// Whether its runtime may crash when a session is left behind without being stopped.
+pub fn may_die_with_the_tool(process: &DotnetProcess) -> bool {
     runtime_major(process).is_none_or(|major| major < 5)
 }
