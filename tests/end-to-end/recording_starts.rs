@@ -55,6 +55,17 @@ fn a_program_that_ends_by_itself_gives_its_exit_code() {
 }
 
 #[test]
+fn a_program_that_stays_held_gives_no_file_and_that_is_said() {
+    let user = User::new();
+    let line = shared().target("exception-storm", Runtime::Net9).command().unwrap();
+    // With a colon, as scripts for dotnet-trace write it.
+    let said = said(&mut collect(&user, &["-d", "2", "--resume-runtime:false"], &[], &line));
+    assert_eq!(said.code, Some(7), "{}", said.stderr);
+    assert!(said.stderr.contains("sent no events, so there is no file"), "{}", said.stderr);
+    assert!(!file(&user).exists());
+}
+
+#[test]
 fn a_program_that_starts_dotnet_children_does_not_hang() {
     let user = User::new();
     let line = shared().target("healthy-starts-children", Runtime::Net9).command().unwrap();

@@ -176,6 +176,11 @@ pub fn failure(recorded: &mut Recorded, path: &Path, pid: model::ProcessId) -> O
                 .why(format!("it was killed or crashed, so it could not name its methods; {kept}"))
                 .next(format!("drdotnet trace report {} topN   shows what there is", quoted(path))),
         ),
+        _ if recorded.size == 0 => Some(
+            Failure::new(Code::NoAnswer, format!("process {pid} sent no events, so there is no file"))
+                .why("its runtime has not begun to send: it is held at its start, or very slow")
+                .next("leave out --resume-runtime false, or record for longer"),
+        ),
         _ => None,
     }
 }
