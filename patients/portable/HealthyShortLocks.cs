@@ -37,7 +37,7 @@ namespace Statistics
                 latencies.Add(Measure(sample));
                 if (sample % 100 == 0)
                 {
-                    Thread.Sleep(5);
+                    Thread.Sleep(15);
                 }
             }
         }
