@@ -81,7 +81,8 @@ mod tests {
     fn files_are_looked_for_where_the_target_sees_them() {
         let folders = DebugFolders { root: "/proc/7/root".into(), cache: Some("/cache".into()) };
         let id = BuildId(vec![0xab, 0xcd, 0xef]);
-        let found = folders.candidates(Path::new("/opt/net/libcoreclr.so"), Some(&id), Some("libcoreclr.so.dbg"));
+        let found =
+            folders.candidates(Path::new("/opt/net/libcoreclr.so"), Some(&id), Some("libcoreclr.so.dbg"));
         assert_eq!(found[0], Path::new("/proc/7/root/opt/net/libcoreclr.so.dbg"));
         assert!(found.contains(&"/proc/7/root/usr/lib/debug/.build-id/ab/cdef.debug".into()));
         assert!(found.contains(&"/cache/abcdef.debug".into()));

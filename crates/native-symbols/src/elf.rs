@@ -102,7 +102,8 @@ impl ElfImage {
         }
         let Ok(name) = symbol.name() else { return };
         let (at, length) = (self.names.len(), name.len());
-        let (Ok(at), true, Ok(length)) = (u32::try_from(at), (1..=LONGEST_NAME).contains(&length), u32::try_from(length))
+        let (Ok(at), true, Ok(length)) =
+            (u32::try_from(at), (1..=LONGEST_NAME).contains(&length), u32::try_from(length))
         else {
             return;
         };

@@ -130,10 +130,7 @@ nonsense
     fn lines_become_mappings() {
         let map = MemoryMap::parse(MAPS);
         assert_eq!(map.iter().count(), 4);
-        assert_eq!(
-            map.find(0x55e0_c000_0010).unwrap().backing,
-            Backing::File("/opt/a folder/app".into())
-        );
+        assert_eq!(map.find(0x55e0_c000_0010).unwrap().backing, Backing::File("/opt/a folder/app".into()));
         assert_eq!(map.find(0x7f00_0000_0000).unwrap().backing, Backing::Anonymous);
         assert_eq!(map.find(0x7f00_0002_0000).unwrap().backing, Backing::File("/lib/libgone.so".into()));
         assert_eq!(map.find(0x7fff_0000_0fff).unwrap().backing, Backing::Vdso);

@@ -93,7 +93,8 @@ impl Library {
         let debug = candidates.iter().find_map(|candidate| {
             let debug = ElfImage::parse(&read_bounded(candidate, LARGEST_FILE).ok()?).ok()?;
             // Names of another build are worse than none.
-            (debug.build_id.is_some() && debug.build_id == image.build_id && debug.functions() > 0).then_some(debug)
+            (debug.build_id.is_some() && debug.build_id == image.build_id && debug.functions() > 0)
+                .then_some(debug)
         });
         Some(Library { image, debug })
     }

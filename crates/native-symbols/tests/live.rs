@@ -15,7 +15,8 @@ fn exported(map: &MemoryMap, root: &Path, library: &str) -> (u64, String) {
         })
         .expect("the library is mapped");
     let Backing::File(path) = &mapping.backing else { unreachable!("it is a file") };
-    let data = std::fs::read(root.join(path.strip_prefix("/").expect("an absolute path"))).expect("it can be read");
+    let data =
+        std::fs::read(root.join(path.strip_prefix("/").expect("an absolute path"))).expect("it can be read");
     let image = ElfImage::parse(&data).expect("it is an ELF file");
     assert!(image.build_id.is_some() && image.functions() > 0);
     // Any place of the mapping that has a function.
@@ -45,7 +46,8 @@ fn the_runtime_and_libc_of_a_real_process_are_named() {
             assert!(!frame.name.is_empty() && !frame.name.starts_with("_Z"), "{frame:?}");
         }
         // What has no function still has its library and the offset.
-        let stripped: Vec<_> = names.without_symbols().map(|(path, id)| (path.to_owned(), id.cloned())).collect();
+        let stripped: Vec<_> =
+            names.without_symbols().map(|(path, id)| (path.to_owned(), id.cloned())).collect();
         println!("{runtime}: {stripped:?}");
     }
 }
@@ -99,7 +101,8 @@ fn no_file_that_is_cut_or_spoilt_makes_it_panic() {
             let mut spoilt = data[..data.len().min(200_000)].to_vec();
             spoilt[at] = value;
             if let Ok(image) = ElfImage::parse(&spoilt) {
-                let _ = image.address_of(u64::MAX).and_then(|address| image.function(address).map(|f| f.offset));
+                let _ =
+                    image.address_of(u64::MAX).and_then(|address| image.function(address).map(|f| f.offset));
             }
         }
     }
