@@ -4,6 +4,8 @@
 // finding:  exception-storm
 // culprit:  Import.PriceFeed.ParseAmount
 // runtimes: 3.1 8 9
+// Arguments: rate (rows per second), crash (the row at which the feed ends the process by an exception that nobody
+// catches; never if 0).
 
 using System;
 using System.Runtime.CompilerServices;
@@ -17,7 +19,7 @@ namespace Import
     {
         private static void Run(PatientArguments args)
         {
-            var feed = new PriceFeed();
+            var feed = new PriceFeed(args.Int("crash", 0));
             Background.StartPaced("price-feed", args.Int("rate", 4000), long.MaxValue, feed.ReadRow);
             while (feed.Skipped < 100)
             {
@@ -30,14 +32,22 @@ namespace Import
 
     internal sealed class PriceFeed
     {
+        private readonly int _lastRow;
         private int _rows;
         private int _skipped;
         private decimal _sum;
+
+        public PriceFeed(int lastRow) => _lastRow = lastRow;
 
         public int Skipped => Volatile.Read(ref _skipped);
 
         public void ReadRow()
         {
+            if (_rows == _lastRow && _lastRow > 0)
+            {
+                throw new InvalidOperationException($"the feed ends after {_rows} rows");
+            }
+
             try
             {
                 _sum += ParseAmount(NextRow());

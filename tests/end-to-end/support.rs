@@ -151,6 +151,11 @@ impl Started {
         self.0.as_ref().expect("it runs").id()
     }
 
+    /// The process itself.
+    pub fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("it runs")
+    }
+
     /// Waits until `drdotnet` has looked at its target more than once.
     pub fn wait_looks(&self) {
         let before = naps(self.pid());

@@ -51,16 +51,19 @@ fn targets() -> Result<Vec<String>> {
 
 /// Real files are the seeds of the targets that read files: random bytes hardly ever are one.
 fn plant_seeds(target: &str) -> Result<()> {
-    let (folder, extension) = match target {
-        "reports" => ("crates/reports/tests/golden", "json"),
-        "nettrace" => ("crates/nettrace/fixtures", "nettrace"),
+    let (folder, extensions): (_, &[&str]) = match target {
+        "reports" => ("crates/reports/tests/golden", &["json"]),
+        "nettrace" => ("crates/nettrace/fixtures", &["nettrace"]),
+        "portable_pdb" => ("crates/symbols/fixtures", &["pdb", "dll"]),
         _ => return Ok(()),
     };
     let corpus = root().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
     for entry in std::fs::read_dir(root().join(folder))?.flatten() {
-        if entry.path().extension().is_some_and(|found| found == extension) {
-            std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
+        let path = entry.path();
+        let extension = path.extension().unwrap_or_default();
+        if extensions.iter().any(|wanted| extension == *wanted) {
+            std::fs::copy(&path, corpus.join(entry.file_name()))?;
         }
     }
     Ok(())

@@ -41,6 +41,34 @@ pub enum Code {
     LaunchFailed = 18,
     /// The demo's programs could not be prepared.
     DemoFailed = 19,
+    /// What is to be recorded cannot be understood: providers, profile, condition, amount.
+    BadTraceRequest = 20,
+    /// A recording could not be written to its end; what is in the file is complete up to there.
+    RecordingCut = 21,
+    /// The runtime refused the session.
+    SessionRefused = 22,
+    /// A trace file is not there or cannot be read.
+    NoTraceFile = 25,
+    /// A file is no trace.
+    NotATrace = 26,
+    /// A trace has no event of what was asked for.
+    NoSuchEvents = 27,
+    /// The list of counters cannot be read.
+    BadCounters = 28,
+    /// No value of any counter came.
+    NoCounters = 29,
+    /// The runtime gave no meters: another tool has them, or they failed.
+    MetersRefused = 30,
+    /// The heap came with holes, or not at all.
+    HeapIncomplete = 31,
+    /// A `.gcdump` file cannot be read.
+    BadHeapFile = 32,
+    /// The process could not write its core dump.
+    DumpFailed = 33,
+    /// The process cannot write where its core dump should go.
+    DumpPlace = 34,
+    /// The user stopped it before there was anything to keep.
+    Cancelled = 130,
 }
 
 impl From<Code> for ExitCode {

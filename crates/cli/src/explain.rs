@@ -1,12 +1,19 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod counters;
+mod dump;
 mod find;
+mod heap;
 mod ipc;
 mod launch;
+mod recording;
 mod session;
 mod setting;
+pub mod trace_file;
 
+pub use dump::no_dump;
 pub use find::unreachable;
+pub use heap::no_heap;
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
@@ -25,12 +32,24 @@ pub struct Failure {
     why: Option<String>,
     next: Vec<String>,
     choices: Vec<String>,
+    /// A line of input, and marks under what is wrong with it.
+    pointer: Option<Box<(String, String)>>,
+    /// The exit code of a program that we started, which stands for ours.
+    program_code: Option<u8>,
 }
 
 impl Failure {
     /// What failed.
     pub fn new(code: Code, what: impl Into<String>) -> Failure {
-        Failure { code, what: what.into(), why: None, next: Vec::new(), choices: Vec::new() }
+        Failure {
+            code,
+            what: what.into(),
+            why: None,
+            next: Vec::new(),
+            choices: Vec::new(),
+            pointer: None,
+            program_code: None,
+        }
     }
 
     /// Why.
@@ -61,6 +80,25 @@ impl Failure {
         self
     }
 
+    /// A line of input, already harmless, and marks under what is wrong with it.
+    #[must_use]
+    pub fn pointing(mut self, line: String, marks: String) -> Failure {
+        self.pointer = Some(Box::new((line, marks)));
+        self
+    }
+
+    /// Ends with the exit code of a program that we started.
+    #[must_use]
+    pub fn with_program_code(mut self, code: u8) -> Failure {
+        self.program_code = Some(code);
+        self
+    }
+
+    /// The exit code.
+    pub fn exit_code(&self) -> std::process::ExitCode {
+        self.program_code.map_or_else(|| self.code.into(), std::process::ExitCode::from)
+    }
+
     /// As text, with what the target said made harmless.
     pub fn text(&self, screen: &Screen) -> String {
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
@@ -69,6 +107,9 @@ impl Failure {
             hanging(indent, &printable_within(words, LONGEST_PROSE), screen.error_width())
         };
         let mut text = format!("{} {}\n", screen.paint_error("error:", red), fit(7, &self.what));
+        if let Some((line, marks)) = self.pointer.as_deref() {
+            text += &format!("        {line}\n        {}\n", screen.paint_error(marks, red));
+        }
         if let Some(why) = &self.why {
             text += &format!("  {}  {}\n", screen.paint_error("why:", dim), fit(8, why));
         }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod clock;
 mod commands;
 mod control;
 mod exit_code;
@@ -20,6 +21,7 @@ mod output;
 mod progress;
 mod screen;
 mod selection;
+mod tui;
 
 use std::process::ExitCode;
 
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::to_stderr(&failure.text(&screen));
-            failure.code.into()
+            failure.exit_code()
         }
     }
 }

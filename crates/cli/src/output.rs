@@ -1,5 +1,6 @@
 //! Writing to the user. A reader that has gone away (`| head`) is no error.
 
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -26,25 +27,83 @@ pub fn to_stderr(text: &str) {
 /// Writes a file so that it is there whole or not at all, readable by its user only: reports hold strings out
 /// of the target's memory.
 pub fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    stream_to_file(path, Keeping::Safe, |file| file.write_all(text.as_bytes()))
+}
+
+/// What a power cut may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing: the disk has it before the tool goes on.
+    Safe,
+    /// The file: it can be made again, and is too large to wait for the disk.
+    Repeatable,
+}
+
+/// The same for what is made while it is written.
+pub fn stream_to_file(
+    path: &Path,
+    keeping: Keeping,
+    make: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
     // A device, a pipe or a link is written to; replacing it would break it for everybody.
     let is_special = path.symlink_metadata().is_ok_and(|file| !file.is_file());
-    let written = (|| {
-        if is_special {
-            return std::fs::OpenOptions::new()
-                .write(true)
-                .truncate(true)
-                .open(path)?
-                .write_all(text.as_bytes());
+    if is_special {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)
+            .and_then(|mut file| make(&mut file))
+            .map_err(|error| not_written(path, &error));
+    }
+    let mut draft = Draft::beside(path)?;
+    make(draft.file()).map_err(|error| not_written(path, &error))?;
+    draft.keep(path, keeping).map(|_| ())
+}
+
+/// A file on its way: nothing is left of it unless it is kept.
+pub struct Draft(tempfile::NamedTempFile);
+
+impl Draft {
+    /// A draft in the folder where a file will be.
+    pub fn beside(path: &Path) -> Result<Draft, Failure> {
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Failure::new(Code::Disk, format!("{} is there and is no file", path.display()))
+                .next("choose another place with -o FILE"));
         }
-        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-        draft.write_all(text.as_bytes())?;
-        draft.as_file().sync_all()?;
-        draft.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    })();
-    written.map_err(|error: std::io::Error| {
-        Failure::new(Code::Disk, format!("writing {}: {error}", path.display()))
-            .next("choose another place with -o FILE")
-    })
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        tempfile::NamedTempFile::new_in(folder).map(Draft).map_err(|error| not_written(path, &error))
+    }
+
+    /// Where to write to.
+    pub fn file(&mut self) -> &mut File {
+        self.0.as_file_mut()
+    }
+
+    /// Makes it the file, in place of any that is there; returns its length.
+    pub fn keep(self, path: &Path, keeping: Keeping) -> Result<u64, Failure> {
+        let kept = (|| {
+            if keeping == Keeping::Safe {
+                self.0.as_file().sync_all()?;
+            }
+            let length = self.0.as_file().metadata()?.len();
+            self.0.persist(path).map_err(|error| error.error)?;
+            Ok(length)
+        })();
+        kept.map_err(|error: std::io::Error| not_written(path, &error))
+    }
+}
+
+/// The failure of a file that could not be written.
+pub fn not_written(path: &Path, error: &std::io::Error) -> Failure {
+    // A draft's own name, which an error may end with, says nothing to anybody.
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or(&text);
+    let failure = Failure::new(Code::Disk, format!("writing {}: {text}", path.display()));
+    let failure = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            failure.why("the disk is full; nothing was kept")
+        }
+        _ => failure,
+    };
+    failure.next("choose another place with -o FILE")
 }

@@ -64,6 +64,11 @@ impl Screen {
         self.error_width
     }
 
+    /// Whether what goes to standard output may have colour.
+    pub fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// For a report: as wide as the terminal, within what is pleasant to read.
     pub fn report_style(&self) -> TerminalStyle {
         let width = self.width.unwrap_or(DEFAULT_WIDTH).min(120);

@@ -108,10 +108,10 @@ impl<'a> AddressIndex<'a> {
 
     /// Reads what looking up some addresses will read first, so that [`exact`](AddressIndex::exact) finds it
     /// near: nothing is decided here, and the processor has many of the scattered reads under way at once.
-    pub(crate) fn touch(&self, addresses: &[u64]) {
+    pub(crate) fn touch(&self, addresses: impl Iterator<Item = u64>) {
         let mask = self.slots.len() - 1;
         let mut touched = 0;
-        for &address in addresses {
+        for address in addresses {
             let Slot { first, count, .. } = self.slots[home(page_of(address)) & mask];
             let guess = as_index(first) + ((low_bits(address) * as_index(count)) >> PAGE_BITS);
             let node = self.order.get(guess).copied().map_or(guess, as_index);

@@ -13,6 +13,9 @@ use crate::sizes::Sizes;
 /// The most objects or references a graph holds: their numbers have 32 bits, and a few stand for the roots.
 pub(crate) const MOST: u32 = u32::MAX - 64;
 
+/// How many types are kept at hand.
+const AT_HAND: usize = 1 << 12;
+
 /// An address that a root holds.
 #[derive(Debug, Clone, Copy)]
 enum Held {
@@ -31,6 +34,8 @@ pub struct GraphBuilder {
     types: Vec<TypeInfo>,
     /// The runtime's type handles, and the names that have come for them.
     handles: HashMap<u64, TypeId>,
+    /// Some of them at hand: neighbours on the heap are often of few types.
+    at_hand: Vec<(u64, TypeId)>,
     node_types: Vec<u32>,
     sizes: Sizes,
     addresses: Vec<u64>,
@@ -56,6 +61,7 @@ impl GraphBuilder {
         GraphBuilder {
             types: Vec::new(),
             handles: HashMap::new(),
+            at_hand: vec![(0, TypeId(NONE)); AT_HAND],
             node_types: Vec::new(),
             sizes: Sizes::default(),
             addresses: Vec::new(),
@@ -84,7 +90,15 @@ impl GraphBuilder {
     /// The type with a handle of the runtime. It may be used before its name has come; one whose name never
     /// comes is called `Type(0x…)`.
     pub fn type_of_handle(&mut self, handle: u64) -> TypeId {
+        // Handles are addresses of structures with many fields, so their lowest bits say little.
+        let [low, high, ..] = ((handle ^ (handle >> 10)) >> 3).to_le_bytes();
+        let place = usize::from(u16::from_le_bytes([low, high])) % AT_HAND;
+        let (near, id) = self.at_hand[place];
+        if near == handle && id.0 != NONE {
+            return id;
+        }
         if let Some(&known) = self.handles.get(&handle) {
+            self.at_hand[place] = (handle, known);
             return known;
         }
         let id = self.add_type(&format!("Type({handle:#x})"), None);

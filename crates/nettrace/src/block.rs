@@ -25,6 +25,8 @@ pub(crate) enum State {
     Metadata(Block),
     /// The end of a block.
     Done(Block),
+    /// A block that has been handed out whole.
+    HandedOut(Block),
     /// Nothing.
     Ended,
 }
@@ -32,7 +34,9 @@ pub(crate) enum State {
 impl State {
     pub fn block(&self) -> Option<&Block> {
         match self {
-            State::Events(block) | State::Metadata(block) | State::Done(block) => Some(block),
+            State::Events(block) | State::Metadata(block) | State::Done(block) | State::HandedOut(block) => {
+                Some(block)
+            }
             _ => None,
         }
     }

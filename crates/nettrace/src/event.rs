@@ -59,7 +59,7 @@ pub(crate) enum Packing {
 }
 
 /// Bits of the first byte of a compressed header: which fields differ from those of the event before.
-mod flag {
+pub(crate) mod flag {
     pub const METADATA: u8 = 1;
     pub const CAPTURE: u8 = 2;
     pub const THREAD: u8 = 4;

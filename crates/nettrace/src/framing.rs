@@ -7,13 +7,13 @@ use crate::limits::MAX_TYPE_NAME;
 use crate::source::Source;
 use crate::{Error, FormatVersion};
 
-const MAGIC: &[u8; 8] = b"Nettrace";
-const SERIALIZER: &[u8; 20] = b"!FastSerialization.1";
+pub(crate) const MAGIC: &[u8; 8] = b"Nettrace";
+pub(crate) const SERIALIZER: &[u8; 20] = b"!FastSerialization.1";
 /// The newest version of readers that blocks may ask for.
 const NEWEST_BLOCK: u32 = 2;
 
 /// Tags between objects.
-mod tag {
+pub(crate) mod tag {
     pub const NULL: u8 = 1;
     pub const BEGIN: u8 = 5;
     pub const END: u8 = 6;
@@ -24,22 +24,32 @@ const TRACE_OBJECT: u32 = 48;
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BlockKind {
+#[non_exhaustive]
+pub enum BlockKind {
+    /// What the stream says about itself.
     Trace,
+    /// Events.
     Events,
+    /// Kinds of events.
     Metadata,
+    /// A barrier in time.
     SequencePoint,
+    /// Stacks.
     Stacks,
+    /// Threads (version 6).
     Threads,
+    /// Threads that have ended (version 6).
     RemovedThreads,
+    /// Lists of labels (version 6).
     Labels,
+    /// Something this reader does not know.
     Unknown,
     /// Nothing: the stream ends here.
     End,
 }
 
 impl BlockKind {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             BlockKind::Trace => "the description of the trace",
             BlockKind::Events => "a block of events",
@@ -97,6 +107,16 @@ pub(crate) struct Framing {
     version: Option<FormatVersion>,
     /// Behind the last block, its object is still to be closed.
     object_open: bool,
+    /// The type of the last object (before version 6).
+    object: ObjectType,
+}
+
+/// The type of an object as it stands in the stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectType {
+    pub version: u32,
+    pub readers: u32,
+    pub name: Vec<u8>,
 }
 
 impl Framing {
@@ -114,6 +134,11 @@ impl Framing {
             }
             Some(_) => self.next_object(source),
         }
+    }
+
+    /// The type of the last object.
+    pub fn object(&self) -> &ObjectType {
+        &self.object
     }
 
     fn next_object<R: Read>(&mut self, source: &mut Source<R>) -> Result<BlockStart, Error> {
@@ -155,7 +180,11 @@ impl Framing {
             });
         }
         let end = 15 + length;
-        let kind = BlockKind::from_type_name(peek(source, 15..end, "the type of an object")?);
+        let name = peek(source, 15..end, "the type of an object")?;
+        let kind = BlockKind::from_type_name(name);
+        self.object.name.clear();
+        self.object.name.extend_from_slice(name);
+        (self.object.version, self.object.readers) = (version, readers);
         if peek_array(source, end, "the type of an object")? != [tag::END] {
             return Err(damaged(source, end, "the type of an object", "there is no end tag"));
         }

@@ -18,7 +18,8 @@
 //!
 //! **Not here:** events are not sorted by time (they are ordered within a thread, and sequence points and
 //! [`Order::Sorted`] tell up to where a consumer may sort); payloads are not understood ([`PayloadReader`] takes
-//! them apart, [`EventMetadata::layout`] says how); addresses get no names; nothing is written.
+//! them apart, [`EventMetadata::layout`] says how); addresses get no names. What is
+//! written are copies and parts of what was read ([`copying`]).
 //!
 //! ```no_run
 //! use nettrace::{Item, Reader};
@@ -40,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+pub mod copying;
 mod cursor;
 mod error;
 mod event;
@@ -62,6 +64,7 @@ mod trace_info;
 pub use error::Error;
 pub use event::{Event, EventHeader, Order};
 pub use field::{Field, FieldType};
+pub use framing::BlockKind;
 pub use ids::{
     CodeAddress, EventId, EventVersion, Guid, Keywords, LabelListId, Level, MetadataId, Opcode, ProcessId,
     ProcessorNumber, SequenceNumber, StackId, ThreadId, ThreadIndex, Timestamp,

@@ -5,7 +5,8 @@ mod blocks;
 use std::io::Read;
 use std::ops::Range;
 
-use crate::block::State;
+use crate::block::{Block, State};
+use crate::copying::WholeBlock;
 use crate::cursor::Cursor;
 use crate::event::{Event, EventHeader};
 use crate::framing::Framing;
@@ -17,7 +18,7 @@ use crate::source::Source;
 use crate::span_table::SpanTable;
 use crate::stack::{Stack, StackBlock, Stacks};
 use crate::thread::Threads;
-use crate::{Error, Losses, PointerSize, TraceInfo};
+use crate::{Error, Losses, PointerSize, SequenceNumber, ThreadIndex, TraceInfo};
 
 /// What stands next in a stream.
 #[derive(Debug)]
@@ -33,6 +34,9 @@ pub enum Item<'a> {
     Event(Event<'a>),
     /// A barrier in time; stack ids mean something else behind it.
     SequencePoint(SequencePoint),
+    /// All of a block, after everything that is in it; only from a reader that was made
+    /// [for copying](Reader::for_copying).
+    Block(WholeBlock<'a>),
 }
 
 /// Which item was found, and where its parts are.
@@ -42,6 +46,7 @@ enum Step {
     Stacks(StackBlock),
     Event { slot: Slot, payload: Range<usize>, stack: Option<Range<usize>> },
     SequencePoint(SequencePoint),
+    Block(Block),
     End,
 }
 
@@ -58,6 +63,7 @@ pub struct Reader<R> {
     labels: SpanTable,
     threads: Threads,
     losses: Losses,
+    hands_out_blocks: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -74,7 +80,21 @@ impl<R: Read> Reader<R> {
             labels: SpanTable::new(MAX_LABEL_BYTES),
             threads: Threads::default(),
             losses: Losses::default(),
+            hands_out_blocks: false,
         }
+    }
+
+    /// Reads `input` for somebody who copies it: blocks are handed out whole as well ([`Item::Block`]), and events
+    /// come without their stacks, of which only the depths are kept. Versions 4 and 5 only, which is what running
+    /// processes write.
+    pub fn for_copying(input: R) -> Self {
+        let stacks = SpanTable::of_sizes(MAX_STACK_BYTES);
+        Reader { stacks, hands_out_blocks: true, ..Reader::new(input) }
+    }
+
+    /// How far each thread has come: the number of its last event.
+    pub fn last_sequences(&self) -> impl Iterator<Item = (ThreadIndex, SequenceNumber)> + use<'_, R> {
+        self.threads.last_sequences()
     }
 
     /// What the stream says about itself; known once the first item has come.
@@ -148,6 +168,11 @@ impl<R: Read> Reader<R> {
                 Item::Stacks(Stacks { first, count, table: &self.stacks, pointer_size: self.pointer_size() })
             }
             Step::SequencePoint(point) => Item::SequencePoint(point),
+            Step::Block(block) => Item::Block(WholeBlock {
+                kind: block.kind,
+                object: self.framing.object(),
+                body: self.source.bytes().get(..block.size).unwrap_or_default(),
+            }),
             Step::End => return None,
         })
     }

@@ -33,13 +33,27 @@ pub(crate) struct SpanTable {
     /// Ordered by number, without overlap.
     runs: Vec<Run>,
     limit: usize,
+    /// Whether rows are remembered by their sizes alone.
+    sizes_only: bool,
     /// Rows there was no room for, since the beginning.
     forgotten: u64,
 }
 
 impl SpanTable {
     pub fn new(limit: usize) -> Self {
-        SpanTable { bytes: Vec::new(), ends: Vec::new(), runs: Vec::new(), limit, forgotten: 0 }
+        SpanTable {
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            runs: Vec::new(),
+            limit,
+            sizes_only: false,
+            forgotten: 0,
+        }
+    }
+
+    /// A table that knows which rows there are and how long each is, but not what is in them.
+    pub fn of_sizes(limit: usize) -> Self {
+        SpanTable { sizes_only: true, ..SpanTable::new(limit) }
     }
 
     pub fn clear(&mut self) {
@@ -54,14 +68,15 @@ impl SpanTable {
 
     /// Adds one row.
     pub fn push(&mut self, number: u32, row: &[u8]) {
-        let size = self.bytes.len() + row.len();
+        let start = self.ends.last().copied().unwrap_or(0);
+        let size = start as usize + row.len();
+        let held = if self.sizes_only { 0 } else { size };
         let fits =
-            size + (self.ends.len() + 1) * INDEX_COST + self.runs.len() * size_of::<Run>() <= self.limit;
+            held + (self.ends.len() + 1) * INDEX_COST + self.runs.len() * size_of::<Run>() <= self.limit;
         let Some(end) = u32::try_from(size).ok().filter(|_| fits) else {
             self.forgotten += 1;
             return;
         };
-        let start = self.ends.last().copied().unwrap_or(0);
         match self.runs.last_mut() {
             Some(run) if run.end() == u64::from(number) => run.count += 1,
             _ => {
@@ -69,7 +84,9 @@ impl SpanTable {
                 self.runs.push(Run { first: number, index: self.ends.len(), count: 1, start });
             }
         }
-        self.bytes.extend_from_slice(row);
+        if !self.sizes_only {
+            self.bytes.extend_from_slice(row);
+        }
         self.ends.push(end);
     }
 

@@ -63,6 +63,15 @@ impl<'a> Stacks<'a> {
             Some(Stack::new(StackId(number), bytes, pointer_size))
         })
     }
+
+    /// How many frames each of them has; also known to a reader that keeps no stacks
+    /// ([`Reader::for_copying`](crate::Reader::for_copying)).
+    pub fn depths(&self) -> impl Iterator<Item = (StackId, usize)> + use<'a> {
+        let Stacks { first, count, table, pointer_size } = *self;
+        (first..first.saturating_add(count)).filter_map(move |number| {
+            Some((StackId(number), table.span(number)?.len() / pointer_size.bytes()))
+        })
+    }
 }
 
 /// Where a block of stacks is being read.

@@ -97,6 +97,14 @@ impl Threads {
         }
     }
 
+    /// How far each thread has come.
+    pub fn last_sequences(&self) -> impl Iterator<Item = (ThreadIndex, SequenceNumber)> + use<'_> {
+        self.rows.iter().filter_map(|(index, row)| {
+            let current = self.current.filter(|(current, _)| current == index).map(|(_, last)| last);
+            Some((*index, SequenceNumber(current.or(row.last)?)))
+        })
+    }
+
     /// Drops threads that have ended, when there are many: `alive` are those a sequence point named.
     pub fn retain(&mut self, alive: &HashSet<ThreadIndex>) {
         self.write_back();

@@ -24,6 +24,6 @@ mod linux;
 pub use error::ViewError;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, IdMap, Process, ProcessorTime, RuntimeMark, Stat, Status, Task, TaskState, architecture_of_elf,
-    container_in_cgroup, own_cpu_time, process_ids, user_name,
+    Clock, IdMap, Process, ProcessorClock, ProcessorTime, RuntimeMark, Stat, Status, Task, TaskState,
+    architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, user_name,
 };

@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::{Feature, TraceRequest};
-use event_session::{Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
-use model::{Cost, Frame, FrameKind, WindowEnd};
+use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
+use model::{Cost, Frame, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
 use runtime_events::RuntimeEvent;
 use stacks::{StackKey, StackTable};
 use symbols::CodeMap;
 
 use crate::ProfilerError;
+use crate::naming::Naming;
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -25,10 +26,15 @@ pub(crate) trait Watcher: Send {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks);
 }
 
+/// Frames of stacks that are kept, as nodes of their tree: about 30 MB.
+const MOST_NODES: usize = 500_000;
+
 /// The stacks of a session.
 #[derive(Default)]
 pub(crate) struct Stacks {
     table: StackTable,
+    /// Stacks that were not kept, because there are too many different ones.
+    unkept: u64,
     /// Most events repeat a stack; its number is good until the next barrier.
     known: HashMap<StackId, Option<StackKey>>,
 }
@@ -37,6 +43,10 @@ impl Stacks {
     /// The key of a stack.
     pub(crate) fn key(&mut self, stack: Option<Stack<'_>>) -> Option<StackKey> {
         let stack = stack?;
+        if self.table.len() > MOST_NODES && !self.known.contains_key(&stack.id) {
+            self.unkept += 1;
+            return None;
+        }
         let table = &mut self.table;
         *self.known.entry(stack.id).or_insert_with(|| table.intern(stack.frames()))
     }
@@ -67,6 +77,22 @@ pub(crate) struct Watched<W> {
     pub(crate) stacks: StackTable,
     /// Names of code.
     pub(crate) code: CodeMap,
+    naming: Naming,
+    /// The clock of its events.
+    pub(crate) clock: Option<Clock>,
+    /// How long it looked.
+    pub(crate) measured: Duration,
+    /// Why it ended.
+    pub(crate) end: WindowEnd,
+    /// What it cost.
+    pub(crate) cost: Cost,
+    /// What a reader must know to trust the numbers.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is known of a session beside what its watcher saw.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
     /// How long it looked.
     pub(crate) measured: Duration,
     /// Why it ended.
@@ -78,19 +104,19 @@ pub(crate) struct Watched<W> {
 }
 
 impl<W> Watched<W> {
+    /// The session without its events.
+    pub(crate) fn about(&self) -> About {
+        About { measured: self.measured, end: self.end, cost: self.cost.clone(), notes: self.notes.clone() }
+    }
+
     /// The frames of a stack with their names, innermost first.
     pub(crate) fn frames(&self, stack: StackKey) -> Vec<Frame> {
         self.stacks.frames(stack).map(|address| self.frame(address)).collect()
     }
 
-    fn frame(&self, address: CodeAddress) -> Frame {
-        self.code.frame(address).unwrap_or_else(|| Frame {
-            kind: FrameKind::Managed,
-            name: "?".to_owned(),
-            module: None,
-            file: None,
-            line: None,
-        })
+    /// The frame at an address; `?` if no method is known there.
+    pub(crate) fn frame(&self, address: CodeAddress) -> Frame {
+        self.naming.frame(&self.code, address)
     }
 }
 
@@ -112,10 +138,11 @@ pub(crate) fn watch_until<W: Watcher>(
 ) -> Result<Watched<W>, ProfilerError> {
     let client = run.process.client().ok_or(ProfilerError::NoRuntime)?;
     let observer = Watching { watcher, stacks: Stacks::default(), code: CodeMap::new() };
-    let mut cancelled = false;
+    let (mut cancelled, mut asked) = (false, false);
     let driven = observe(&client, request, observer, |waiting| {
         let left = run.duration.saturating_sub(waiting.elapsed);
         if left.is_zero() || beside(waiting.elapsed) == Going::Stop {
+            asked = true;
             return Going::Stop;
         }
         let note = format!("{} received", size_words(waiting.bytes));
@@ -123,12 +150,15 @@ pub(crate) fn watch_until<W: Watcher>(
         cancelled = run.control.wait(left.min(waiting.slice)) == Stop::Cancelled;
         if cancelled { Going::Stop } else { Going::On }
     })?;
-    finish(driven, cancelled)
+    let by_itself = !asked && !cancelled;
+    finish(driven, cancelled, by_itself, Naming::of(run.process))
 }
 
 fn finish<W: Watcher>(
     driven: Driven<Observed<Watching<W>>>,
     cancelled: bool,
+    by_itself: bool,
+    naming: Naming,
 ) -> Result<Watched<W>, ProfilerError> {
     let Driven { value: observed, end, granted, bytes, elapsed } = driven;
     if observed.clock.is_none() && end == SessionEnd::TargetExited {
@@ -149,7 +179,7 @@ fn finish<W: Watcher>(
         notes.push("this runtime cannot filter events by id, so it sent more than was needed".to_owned());
     }
     let end = match end {
-        SessionEnd::Stopped if cancelled => WindowEnd::Cancelled,
+        SessionEnd::Stopped | SessionEnd::ConsumerLeft if cancelled => WindowEnd::Cancelled,
         SessionEnd::TargetExited => {
             notes.push("the process ended before it sent the names of its methods".to_owned());
             WindowEnd::TargetExited
@@ -158,6 +188,8 @@ fn finish<W: Watcher>(
             notes.push("the process stopped answering; names may be missing".to_owned());
             WindowEnd::Completed
         }
+        // A process that ends in good order sends everything, names included, and then the end of the stream.
+        SessionEnd::ConsumerLeft if by_itself && observed.damage.is_none() => WindowEnd::TargetExited,
         SessionEnd::Stopped | SessionEnd::ConsumerLeft => WindowEnd::Completed,
     };
     if let Some(damage) = &observed.damage
@@ -166,11 +198,17 @@ fn finish<W: Watcher>(
         notes.push(format!("the stream of events broke off: {damage}"));
     }
     let Watching { watcher, stacks, mut code } = observed.observer;
+    if stacks.unkept > 0 {
+        notes
+            .push(format!("{} events have no stack here: there were too many different ones", stacks.unkept));
+    }
     code.settle();
     Ok(Watched {
         watcher,
         stacks: stacks.table,
         code,
+        naming,
+        clock: observed.clock,
         measured: elapsed,
         end,
         cost: Cost {

@@ -16,14 +16,31 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocations;
+mod blame;
+mod capped;
+mod collections;
+mod contention;
+mod cpu_unprivileged;
 mod error;
 mod events;
+mod exceptions;
+mod gc_pauses;
+mod naming;
 mod parameter;
 mod profiler;
+mod ratio;
 mod registry;
 mod run;
+mod sampling;
 mod settings;
+mod shortage;
+#[cfg(test)]
+mod specimen;
+mod stack_section;
 mod suggest;
+mod thread_pool;
+mod thread_time;
 mod threads;
 
 pub use error::ProfilerError;

@@ -2,12 +2,29 @@
 
 use thiserror::Error;
 
+use crate::allocations::Allocations;
+use crate::contention::Contention;
+use crate::cpu_unprivileged::CpuUnprivileged;
+use crate::exceptions::Exceptions;
+use crate::gc_pauses::GcPauses;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
+use crate::thread_pool::ThreadPool;
+use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
 
 /// All profilers, in the order in which they are listed.
-pub static PROFILERS: &[&dyn Profiler] = &[&Threads];
+#[rustfmt::skip]
+pub static PROFILERS: &[&dyn Profiler] = &[
+    &Threads,
+    &CpuUnprivileged,
+    &ThreadTime,
+    &ThreadPool,
+    &Contention,
+    &Exceptions,
+    &Allocations,
+    &GcPauses,
+];
 
 /// No profiler has this id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -155,14 +155,46 @@ events! {
 }
 
 impl HistogramValue<'_> {
-    /// Quantiles, from 0 to 1, and the values they lie at. What is no pair of numbers is left out.
+    /// Quantiles, from 0 to 1, and the values they lie at. What is no pair of numbers is left out. Runtimes write them
+    /// in the culture of the process, so that there may be commas in the place of points.
     #[must_use]
     pub fn quantiles(&self) -> Vec<(f64, f64)> {
         let text = self.quantiles_text.to_string();
         let pair = |pair: &str| {
             let (quantile, value) = pair.split_once('=')?;
-            Some((quantile.trim().parse().ok()?, value.trim().parse().ok()?))
+            let number = |text: &str| text.trim().replace(',', ".").parse().ok();
+            Some((number(quantile)?, number(value)?))
         };
         text.split(';').filter_map(pair).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nettrace::{PayloadReader, PointerSize};
+
+    use super::HistogramValue;
+    use crate::layout::{Fields, Layout};
+
+    fn quantiles(text: &str) -> Vec<(f64, f64)> {
+        let texts = ["session", "meter", "", "name", "", "", text];
+        let units = texts.iter().flat_map(|text| text.encode_utf16().chain([0]));
+        let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+        let payload = PayloadReader::new(&bytes, PointerSize::Eight);
+        let mut fields = Fields::new(payload, nettrace::EventVersion(0));
+        HistogramValue::decode(&mut fields).expect("a histogram").quantiles()
+    }
+
+    #[test]
+    fn quantiles_of_any_culture_are_read() {
+        let expected = [(0.5, 1.25), (0.95, 1e-7), (0.99, 3.0)];
+        assert_eq!(quantiles("0.5=1.25;0.95=1E-07;0.99=3"), expected);
+        assert_eq!(quantiles("0,5=1,25;0,95=1E-07;0,99=3"), expected);
+    }
+
+    #[test]
+    fn what_is_no_quantile_is_left_out() {
+        assert_eq!(quantiles(""), []);
+        assert_eq!(quantiles("0.5=;=1;x=y;0.9=2"), [(0.9, 2.0)]);
     }
 }

@@ -92,3 +92,59 @@ fn meters_of_the_runtime() {
         assert!(working_set.is_some_and(|(_, bytes)| bytes.is_some_and(|bytes| bytes > 1e6)), "{runtime}");
     }
 }
+
+#[test]
+fn meters_of_a_program_with_every_kind_of_instrument() {
+    #[derive(Default)]
+    struct Seen {
+        kinds: BTreeMap<String, String>,
+        values: BTreeMap<String, f64>,
+        quantiles: Vec<(f64, f64)>,
+        counted: i32,
+    }
+    let subject = Subject::start("healthy-metrics", Runtime::Net9);
+    let arguments = "SessionId=ours;Metrics=Box.Office;RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=10";
+    let seen: Seen = subject.watch(
+        &session::session(vec![with_arguments(provider::METRICS, 0x2, arguments)]),
+        |seen, _, decoded| match decoded {
+            RuntimeEvent::InstrumentBegin(instrument) => {
+                assert!(instrument.meter_tags.is_some_and(|tags| tags == "city=Gent"), "{instrument:?}");
+                assert!(instrument.meter_version == "2.1", "{instrument:?}");
+                seen.kinds.insert(instrument.name.to_string(), instrument.kind.to_string());
+            }
+            RuntimeEvent::GaugeValue(value) => {
+                let number = number(value.value).expect("a gauge has a value");
+                seen.values.insert(format!("gauge {} {}", value.name, value.tags), number);
+            }
+            RuntimeEvent::UpDownCounterValue(value) => {
+                let number = value.value.and_then(number).expect("9 tells the value");
+                seen.values.insert(format!("up-down {} {}", value.name, value.tags), number);
+            }
+            RuntimeEvent::CounterValue(value) => {
+                let number = value.value.and_then(number).expect("9 tells the value");
+                seen.values.insert(format!("counter {} {}", value.name, value.tags), number);
+            }
+            RuntimeEvent::HistogramValue(value) => {
+                assert!(value.name == "ticket.price" && value.unit == "EUR", "{value:?}");
+                seen.quantiles = value.quantiles();
+                seen.counted = value.count.expect("9 tells the count");
+                let mean = value.sum.expect("9 tells the sum") / f64::from(seen.counted);
+                assert!((10.0..=100.0).contains(&mean), "{value:?}");
+            }
+            _ => {}
+        },
+        |seen| !seen.quantiles.is_empty() && seen.values.len() >= 9,
+    );
+    println!("{:?} {:?} {:?}", seen.kinds, seen.values, seen.quantiles);
+    assert_eq!(seen.values["gauge hall.temperature hall=red"], 19.5);
+    assert_eq!(seen.values["gauge hall.temperature hall=ice"], -3.0);
+    assert_eq!(seen.values["gauge door.load "], 0.25);
+    assert_eq!(seen.values["up-down balance "], -12.5);
+    assert!(seen.values.keys().any(|name| name.starts_with("counter tickets.sold counter=2,paid=cash, or ")));
+    assert_eq!(seen.kinds["ticket.price"], "Histogram`1");
+    assert_eq!(seen.kinds["queue.length"], "UpDownCounter`1");
+    let quantiles: Vec<f64> = seen.quantiles.iter().map(|(quantile, _)| *quantile).collect();
+    assert_eq!(quantiles, [0.5, 0.95, 0.99]);
+    assert!(seen.quantiles.iter().all(|(_, value)| (10.0..=101.0).contains(value)), "{:?}", seen.quantiles);
+    assert!(seen.counted > 0);
+}

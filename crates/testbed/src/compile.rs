@@ -17,16 +17,9 @@ use crate::runtime::Runtime;
 use crate::testbed::DotnetRoot;
 use crate::{environment, packages, spawner};
 
-/// Flags that both assemblies share. Overflow checks and the like stay at their defaults.
-const FLAGS: &[&str] = &[
-    "-nologo",
-    "-target:exe",
-    "-debug:portable",
-    "-optimize+",
-    "-deterministic+",
-    "-langversion:8.0",
-    "-unsafe+",
-];
+/// Flags that all assemblies share. Overflow checks and the like stay at their defaults.
+const FLAGS: &[&str] =
+    &["-nologo", "-target:exe", "-optimize+", "-deterministic+", "-langversion:8.0", "-unsafe+"];
 
 /// Compiled folders that are kept, newest first, so that switching between branches compiles nothing.
 const FOLDERS_KEPT: usize = 8;
@@ -48,6 +41,7 @@ impl Assembly {
         match self {
             Assembly::Portable => "Patients.dll",
             Assembly::Net9 => "Patients9.dll",
+            Assembly::Embedded => "PatientsEmbedded.dll",
         }
     }
 
@@ -55,6 +49,15 @@ impl Assembly {
         match self {
             Assembly::Portable => "patients-",
             Assembly::Net9 => "patients9-",
+            Assembly::Embedded => "embedded-",
+        }
+    }
+
+    /// Where its symbols go.
+    fn debug_flag(self) -> &'static str {
+        match self {
+            Assembly::Portable | Assembly::Net9 => "-debug:portable",
+            Assembly::Embedded => "-debug:embedded",
         }
     }
 
@@ -74,6 +77,7 @@ impl Assembly {
         };
         add(packages::COMPILER.sha256);
         FLAGS.iter().for_each(|flag| add(flag));
+        add(self.debug_flag());
         if self == Assembly::Net9 {
             add(net9_version);
         }
@@ -131,7 +135,8 @@ impl Assembly {
         if self == Assembly::Net9 {
             response.push_str("-nostdlib\n");
         }
-        FLAGS.iter().for_each(|flag| response.push_str(&format!("{flag}\n")));
+        let flags = FLAGS.iter().copied().chain([self.debug_flag()]);
+        flags.for_each(|flag| response.push_str(&format!("{flag}\n")));
         let response_file = area.scratch.join("csc.rsp");
         write(&response_file, &response)?;
 
@@ -162,7 +167,7 @@ impl Assembly {
 
     fn references(self, tools: &Tools) -> Result<Vec<PathBuf>, TestbedError> {
         let folders = match self {
-            Assembly::Portable => vec![tools.compiler.join(REFERENCES)],
+            Assembly::Portable | Assembly::Embedded => vec![tools.compiler.join(REFERENCES)],
             Assembly::Net9 => ["Microsoft.NETCore.App", "Microsoft.AspNetCore.App"]
                 .iter()
                 .map(|name| tools.net9.root.join("shared").join(name).join(&tools.net9.version))

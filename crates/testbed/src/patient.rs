@@ -35,16 +35,19 @@ pub enum Assembly {
     Portable,
     /// Compiled against .NET 9 and ASP.NET Core 9.
     Net9,
+    /// Like the portable one, with its symbol file inside.
+    Embedded,
 }
 
 impl Assembly {
-    pub(crate) const ALL: [Assembly; 2] = [Assembly::Portable, Assembly::Net9];
+    pub(crate) const ALL: [Assembly; 3] = [Assembly::Portable, Assembly::Net9, Assembly::Embedded];
 
     /// The folder of `patients` with the sources that only this assembly has.
     fn folder(self) -> &'static str {
         match self {
             Assembly::Portable => "portable",
             Assembly::Net9 => "net9",
+            Assembly::Embedded => "embedded",
         }
     }
 
@@ -77,7 +80,7 @@ pub struct Patient {
     pub source: &'static str,
 }
 
-/// All patients: first those that run everywhere, then those of .NET 9, each group by file name.
+/// All patients: those that run everywhere, those of .NET 9, those with embedded symbols, each group by file name.
 pub fn patients() -> &'static [Patient] {
     static PATIENTS: OnceLock<Vec<Patient>> = OnceLock::new();
     // A header that does not parse is caught by the test below, so here it only hides its patient.

@@ -61,9 +61,11 @@ fn processes_that_prepare_at_once_share_the_work() {
     }
     let names = names_in(cache.path());
     assert!(!names.iter().any(|name| name.starts_with(".staging")), "{names:?}");
-    for (prefix, files) in
-        [("patients-", ["Patients.dll", "Patients.pdb"]), ("patients9-", ["Patients9.dll", "Patients9.pdb"])]
-    {
+    for (prefix, files) in [
+        ("patients-", &["Patients.dll", "Patients.pdb"][..]),
+        ("patients9-", &["Patients9.dll", "Patients9.pdb"]),
+        ("embedded-", &["PatientsEmbedded.dll"]),
+    ] {
         let found: Vec<_> = names.iter().filter(|name| name.starts_with(prefix)).collect();
         assert_eq!(found.len(), 1, "{names:?}");
         for file in files {

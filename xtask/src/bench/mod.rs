@@ -1,7 +1,11 @@
 //! Benchmarks: each claim of the docs has one. They alternate with and without in one run.
 
+mod gcdump;
+mod heap_graph;
 mod ps;
+mod recording;
 mod threads;
+mod trace;
 
 use anyhow::{Result, bail};
 
@@ -14,14 +18,40 @@ struct Benchmark {
 
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
+        name: "gcdump",
+        claim: "a heap leaves the process while it is collected: its pause and its memory",
+        run: gcdump::run,
+    },
+    Benchmark {
+        name: "heap-graph",
+        claim: "10 million objects with 20 million references: read, dominators and report in under 10 s and 700 MB",
+        run: heap_graph::run,
+    },
+    Benchmark {
         name: "ps",
         claim: "`drdotnet ps` with 50 live and 500 stale sockets answers in under 100 ms",
         run: ps::run,
     },
     Benchmark {
+        name: "recording",
+        claim: "recording the default profiles of a busy server takes under 2 % of a core and 15 MB, and the server no \
+                more than the session itself",
+        run: recording::run,
+    },
+    Benchmark {
         name: "threads",
         claim: "`drdotnet run threads` on 1000 threads takes under a fiftieth of one CPU, and none of the process's",
         run: threads::run,
+    },
+    Benchmark {
+        name: "decode",
+        claim: "a trace is decoded at 10 million events a second and more, in under 32 MB whatever its size",
+        run: trace::decode,
+    },
+    Benchmark {
+        name: "convert",
+        claim: "100 MB of trace become a Speedscope file in under 3 s and 150 MB of memory",
+        run: trace::convert,
     },
 ];
 

@@ -1,14 +1,23 @@
 //! The command line as it is typed. Nothing here does any work.
 
+pub mod counters;
+pub mod dump;
+pub mod gcdump;
 mod sessions;
 mod target;
+pub mod trace;
+pub mod trace_convert;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use counters::CountersArgs;
+pub use dump::DumpArgs;
+pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
-pub use target::{OneTarget, RunTarget, Which};
+pub use target::{CollectTarget, OneTarget, RunTarget, Which};
+pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;
 
@@ -53,6 +62,14 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Record events into a file, and look into such files
+    Trace(TraceArgs),
+    /// Let a process write a core dump of itself
+    Dump(DumpArgs),
+    /// The heap of a process: collect it, what is on it, what grew, what holds it
+    Gcdump(GcdumpArgs),
+    /// Show or record the counters of processes
+    Counters(CountersArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

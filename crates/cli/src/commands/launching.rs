@@ -4,6 +4,7 @@
 //! (SIGKILL), the kernel ends the direct child only: what a shell has started for us stays.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -46,8 +47,46 @@ pub enum Program {
     Plain(Child),
 }
 
+/// Where the program's output goes, and its input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramIo {
+    /// To our standard error: our standard output is for the answer.
+    ToStandardError,
+    /// Nowhere.
+    Hidden,
+    /// As ours, but a terminal is not read from.
+    Shared,
+}
+
+/// Whether the program runs when it is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handover {
+    Running,
+    /// Its runtime stands before the first line of managed code, until [`Program::resume`].
+    Held,
+}
+
 /// Starts a program and waits until a .NET runtime runs in it.
 pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, DotnetProcess), Failure> {
+    start_with(command, ProgramIo::ToStandardError, Handover::Running, interrupt)
+}
+
+/// Starts a program and waits until a .NET runtime in it stands before the first line of managed code. A runtime that
+/// is too old for that (3.1) runs already.
+pub fn start_held(
+    command: &[OsString],
+    io: ProgramIo,
+    interrupt: &Interrupt,
+) -> Result<(Program, DotnetProcess), Failure> {
+    start_with(command, io, Handover::Held, interrupt)
+}
+
+fn start_with(
+    command: &[OsString],
+    io: ProgramIo,
+    handover: Handover,
+    interrupt: &Interrupt,
+) -> Result<(Program, DotnetProcess), Failure> {
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(Code::LaunchFailed, "no program was given after --"));
     };
@@ -57,7 +96,7 @@ pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, Do
     let mut last_look: Option<Instant> = None;
     let mut told = false;
     // Without a limit of its own: a runtime that shows up late has its full time to call.
-    let launched = launch(prepare(program, arguments)?, Duration::MAX, |child| {
+    let launched = launch(prepare(program, arguments, io)?, Duration::MAX, |child| {
         // Our own port is the usual way; a socket without a call means an old runtime.
         if seen.is_none() && last_look.is_none_or(|moment| moment.elapsed() > LOOK) {
             seen = runtime_in(ProcessId(child.id())).map(|pid| (pid, Instant::now()));
@@ -74,7 +113,7 @@ pub fn start(command: &[OsString], interrupt: &Interrupt) -> Result<(Program, Do
             }
     });
     match launched {
-        Ok(launched) => begin(launched),
+        Ok(launched) => begin(launched, handover),
         Err(LaunchError::NoRuntime { child, program, .. }) if interrupt.is_asked() => {
             Program::Plain(*child).stop();
             let what = format!("'{program}' was stopped before a .NET runtime started in it");
@@ -145,22 +184,29 @@ fn patient() -> Options {
     Options { timeout: ANSWER }
 }
 
-/// Its output goes to our standard error: our standard output is for the answer.
-fn prepare(program: &OsString, arguments: &[OsString]) -> Result<Command, Failure> {
+fn prepare(program: &OsString, arguments: &[OsString], io: ProgramIo) -> Result<Command, Failure> {
     let stderr = || -> Result<Stdio, Failure> {
         let copy = std::io::stderr().as_fd().try_clone_to_owned();
         copy.map(Stdio::from).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(stderr()?).stderr(stderr()?);
+    command.args(arguments);
+    match io {
+        ProgramIo::ToStandardError => command.stdin(Stdio::null()).stdout(stderr()?).stderr(stderr()?),
+        ProgramIo::Hidden => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
+        // It is no part of the terminal's foreground, so to read from the terminal would stop it.
+        ProgramIo::Shared if std::io::stdin().is_terminal() => command.stdin(Stdio::null()),
+        ProgramIo::Shared => &mut command,
+    };
     Ok(command)
 }
 
-fn begin(launched: Launched) -> Result<(Program, DotnetProcess), Failure> {
-    let resumed = launched.resume();
+fn begin(launched: Launched, handover: Handover) -> Result<(Program, DotnetProcess), Failure> {
     let pid = launched.runtime.visible_pid;
     let program = Program::Ported(launched);
-    resumed.map_err(|error| Failure::new(Code::LaunchFailed, format!("letting the program run: {error}")))?;
+    if handover == Handover::Running {
+        program.resume()?;
+    }
     // The pid that it knows itself by may be another process here.
     let pid = pid.ok_or_else(|| {
         Failure::new(Code::LaunchFailed, "the program runs in a pid namespace that cannot be seen from here")
@@ -178,6 +224,24 @@ impl Program {
         match self {
             Program::Ported(launched) => &mut launched.child,
             Program::Plain(child) => child,
+        }
+    }
+
+    /// Lets a program run that was held.
+    pub fn resume(&self) -> Result<(), Failure> {
+        let Program::Ported(launched) = self else { return Ok(()) };
+        let failed = |error| Failure::new(Code::LaunchFailed, format!("letting the program run: {error}"));
+        launched.resume().map_err(failed)
+    }
+
+    /// How it ended, if it does so within this time.
+    pub fn wait_for_end(&mut self, time: Duration) -> Option<ExitStatus> {
+        let begin = Instant::now();
+        loop {
+            match self.child().try_wait() {
+                Ok(None) if begin.elapsed() < time => std::thread::sleep(GLANCE),
+                outcome => return outcome.ok().flatten(),
+            }
         }
     }
 

@@ -1,13 +1,17 @@
 //! One file per command.
 
+mod counters;
 #[cfg(feature = "demo")]
 mod demo;
+mod dump;
+mod gcdump;
 mod info;
 mod launching;
 mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod trace;
 
 pub use ps::short_command;
 pub use run::run_help;
@@ -23,6 +27,10 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Trace(args) => trace::trace(&args, screen),
+        Command::Dump(args) => dump::dump(&args, screen),
+        Command::Gcdump(args) => gcdump::gcdump(&args, screen),
+        Command::Counters(args) => counters::counters(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),

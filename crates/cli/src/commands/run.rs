@@ -144,7 +144,8 @@ fn begin_session(plan: &Plan, process: &DotnetProcess) -> Result<RunningSession,
     })
 }
 
-fn farewell(program: Program) {
+/// Stops the program that was started for this, and says how it ended.
+pub(super) fn farewell(program: Program) {
     match program.stop() {
         Some(status) => output::to_stderr(&format!("the program ended by itself ({status})\n")),
         None => output::to_stderr("stopped the program that was started for this\n"),

@@ -52,10 +52,11 @@ impl<R: Read> Reader<R> {
                         Some(slot) => return Ok(Some(Step::Metadata(slot))),
                         None => self.losses.metadata_forgotten += 1,
                     },
-                    None => self.finish(block)?,
+                    None => return self.finish(block),
                 }
             }
-            State::Events(block) | State::Done(block) => self.finish(block)?,
+            State::Events(block) | State::Done(block) => return self.finish(block),
+            State::HandedOut(block) => self.leave(block),
         }
         Ok(None)
     }
@@ -68,7 +69,9 @@ impl<R: Read> Reader<R> {
         }
         if kind == BlockKind::Unknown {
             self.losses.blocks_unknown += 1;
-            return Ok(State::Skipping(u64::from(size)));
+            if !self.hands_out_blocks {
+                return Ok(State::Skipping(u64::from(size)));
+            }
         }
         let offset = self.source.offset();
         if size as usize > MAX_BLOCK_SIZE {
@@ -173,13 +176,21 @@ impl<R: Read> Reader<R> {
     }
 
     /// Leaves a block that has been read as far as it goes.
-    fn finish(&mut self, block: Block) -> Result<(), Error> {
+    fn finish(&mut self, block: Block) -> Result<Option<Step>, Error> {
         if block.have < block.size {
             return Err(self.source.cut_off(block.kind.name()));
         }
+        if self.hands_out_blocks && !block.is_v6() {
+            self.state = State::HandedOut(block);
+            return Ok(Some(Step::Block(block)));
+        }
+        self.leave(block);
+        Ok(None)
+    }
+
+    fn leave(&mut self, block: Block) {
         self.source.consume(block.size);
         self.state = State::Between;
-        Ok(())
     }
 
     /// Says what a fault in the current block means for the stream.

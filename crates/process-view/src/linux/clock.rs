@@ -11,6 +11,12 @@ pub fn own_cpu_time() -> Duration {
     duration_of(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// The clock that only goes forward, as runtimes stamp their events with it.
+#[must_use]
+pub fn monotonic_now() -> Duration {
+    duration_of(clock_gettime(ClockId::Monotonic))
+}
+
 fn duration_of(time: rustix::time::Timespec) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

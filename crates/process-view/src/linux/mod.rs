@@ -3,6 +3,7 @@
 mod cgroup;
 mod clock;
 mod elf;
+mod files;
 mod process;
 mod runtime_mark;
 mod stat;
@@ -11,11 +12,11 @@ mod task;
 mod users;
 
 pub use cgroup::container_in_cgroup;
-pub use clock::{Clock, own_cpu_time};
+pub use clock::{Clock, monotonic_now, own_cpu_time};
 pub use elf::architecture_of_elf;
 pub use process::{Process, process_ids};
 pub use runtime_mark::RuntimeMark;
 pub use stat::{Stat, TaskState};
 pub use status::{IdMap, Status};
-pub use task::{ProcessorTime, Task};
+pub use task::{ProcessorClock, ProcessorTime, Task};
 pub use users::user_name;

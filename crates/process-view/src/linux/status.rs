@@ -32,6 +32,8 @@ pub struct Status {
     pub resident_bytes: Option<u64>,
     /// Largest resident memory so far, in bytes.
     pub peak_resident_bytes: Option<u64>,
+    /// Private memory it may write, resident or not, in bytes.
+    pub data_bytes: Option<u64>,
     /// Effective capabilities, one bit each.
     pub capabilities: u64,
 }
@@ -53,6 +55,7 @@ impl Status {
                 "NSpid" => status.ids.pids = words.filter_map(|word| word.parse().ok()).collect(),
                 "VmRSS" => status.resident_bytes = kilobytes(words.next()?),
                 "VmHWM" => status.peak_resident_bytes = kilobytes(words.next()?),
+                "VmData" => status.data_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
                 _ => {}
             }

@@ -1,9 +1,13 @@
 //! One thread of a process.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use model::{ProcessId, ThreadId};
 
-use super::process::read_line;
+use super::process::{read_line, read_text};
 use super::stat::Stat;
+use super::status::{IdMap, Status};
 use crate::ViewError;
 
 /// What a thread got of the processors, and what it wanted.
@@ -13,6 +17,29 @@ pub struct ProcessorTime {
     pub ran_ns: u64,
     /// Nanoseconds ready to run, while others ran.
     pub waited_ns: u64,
+}
+
+impl ProcessorTime {
+    fn parse(text: &str) -> Option<ProcessorTime> {
+        let mut numbers = text.split_ascii_whitespace().map(str::parse);
+        Some(ProcessorTime { ran_ns: numbers.next()?.ok()?, waited_ns: numbers.next()?.ok()? })
+    }
+}
+
+/// The open file of a thread's processor time: one system call a look, for those who look hundreds of times a second.
+#[derive(Debug)]
+pub struct ProcessorClock {
+    file: File,
+}
+
+impl ProcessorClock {
+    /// What it says now; `None` when the thread has ended.
+    #[must_use]
+    pub fn read(&self) -> Option<ProcessorTime> {
+        let mut buffer = [0; 128];
+        let length = self.file.read_at(&mut buffer, 0).ok()?;
+        ProcessorTime::parse(std::str::from_utf8(buffer.get(..length)?).ok()?)
+    }
 }
 
 /// One thread of a process.
@@ -35,9 +62,22 @@ impl Task {
     /// `stat`. `None` on kernels without it.
     #[must_use]
     pub fn processor_time(&self) -> Option<ProcessorTime> {
-        let text = read_line(self.process, &self.path("schedstat")).ok()?;
-        let mut numbers = text.split_ascii_whitespace().map(str::parse);
-        Some(ProcessorTime { ran_ns: numbers.next()?.ok()?, waited_ns: numbers.next()?.ok()? })
+        ProcessorTime::parse(&read_line(self.process, &self.path("schedstat")).ok()?)
+    }
+
+    /// Its ids in each pid namespace: what the process itself calls it stands last.
+    pub fn ids(&self) -> Result<IdMap, ViewError> {
+        let path = self.path("status");
+        let status = Status::parse(&read_text(self.process, &path)?);
+        status.map(|status| status.ids).ok_or(ViewError::Malformed { path, field: "user" })
+    }
+
+    /// Opens its processor time, to be read often.
+    #[must_use]
+    pub fn processor_clock(&self) -> Option<ProcessorClock> {
+        let file = File::open(self.path("schedstat")).ok()?;
+        let clock = ProcessorClock { file };
+        clock.read().map(|_| clock)
     }
 
     /// Its name; readable by everybody.
@@ -47,5 +87,19 @@ impl Task {
 
     fn path(&self, file: &str) -> String {
         format!("/proc/{}/task/{}/{file}", self.process, self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_clock_of_a_thread_goes_forward() {
+        let me = crate::Process::this();
+        let task = me.tasks().unwrap().into_iter().find(|task| task.id.0 == me.id.0).unwrap();
+        assert!(task.ids().unwrap().innermost().is_some());
+        // Kernels without schedstat have no such clock.
+        let Some(clock) = task.processor_clock() else { return };
+        let before = clock.read().unwrap();
+        assert!(task.processor_time().unwrap().ran_ns >= before.ran_ns);
     }
 }

@@ -92,7 +92,7 @@ fn thread_table(watched: &Watched, settings: &Settings) -> Section {
 }
 
 /// Numbered threads (`worker-1`, `worker-2`) do the same kind of work.
-fn kind_of_work(name: &str) -> String {
+pub(crate) fn kind_of_work(name: &str) -> String {
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if base.len() == name.len() || base.is_empty() { name.to_owned() } else { format!("{base}*") }
 }

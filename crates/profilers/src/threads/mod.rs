@@ -7,6 +7,8 @@ mod watch;
 
 use std::time::Duration;
 
+pub(crate) use answer::kind_of_work;
+
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 

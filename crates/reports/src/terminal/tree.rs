@@ -1,13 +1,18 @@
 //! Trees: the values in columns, then the labels with lines that show who is below whom.
 
-use model::{Node, Tree};
+use std::collections::HashSet;
+
+use model::{Cell, Node, Tree};
 
 use super::grid::{GAP, LastColumn};
 use super::page::{Ink, Page};
 use super::table::{NOTHING, grid};
 use super::text::{Align, cut, pad, width};
 use crate::hostile::printable;
+use crate::phrases::counted;
 
+/// Nodes that are drawn; a call tree has thousands, and the other formats show them.
+const MOST_NODES: usize = 30;
 /// Columns of one level of lines, such as `├─ `.
 const STEP: usize = 3;
 
@@ -20,7 +25,7 @@ struct Branch<'a> {
 
 pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize) {
     let margin = " ".repeat(indent);
-    let branches = branches(tree);
+    let (branches, left_out) = branches(tree);
     if branches.is_empty() {
         page.line(&[(Ink::Plain, &margin), (Ink::Faint, NOTHING)]);
         return;
@@ -41,16 +46,51 @@ pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize) {
         let row = pad(&row, values_width, Align::Left);
         page.line(&[(Ink::Plain, &margin), (Ink::Plain, &row), (Ink::Faint, &prefix), (Ink::Plain, &label)]);
     }
+    if left_out > 0 {
+        let more = format!("… and {}; html and json show them", counted(left_out as u64, "smaller node"));
+        page.line(&[(Ink::Plain, &margin), (Ink::Faint, &more)]);
+    }
 }
 
-/// Every node, parents before children.
-fn branches(tree: &Tree) -> Vec<Branch<'_>> {
+/// The nodes that are drawn, parents before children, and how many are not.
+fn branches(tree: &Tree) -> (Vec<Branch<'_>>, usize) {
+    let all = all_branches(tree, |_| true);
+    if all.len() <= MOST_NODES {
+        return (all, 0);
+    }
+    // The heaviest: a node is no heavier than the one above it, so what is drawn hangs together.
+    let mut order: Vec<(usize, f64)> =
+        all.iter().enumerate().map(|(at, branch)| (at, weight(branch.node))).collect();
+    order.sort_by(|(a, light), (b, heavy)| heavy.total_cmp(light).then(a.cmp(b)));
+    let drawn: HashSet<*const Node> =
+        order.iter().take(MOST_NODES).map(|(at, _)| std::ptr::from_ref(all[*at].node)).collect();
+    let left_out = all.len() - MOST_NODES;
+    (all_branches(tree, |node| drawn.contains(&std::ptr::from_ref(node))), left_out)
+}
+
+fn weight(node: &Node) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "only to compare")]
+    match node.values.first() {
+        Some(Cell::Number(number)) => *number as f64,
+        Some(Cell::Fraction(fraction)) => *fraction,
+        _ => 0.0,
+    }
+}
+
+/// The wanted nodes, parents before children.
+fn all_branches(tree: &Tree, wanted: impl Fn(&Node) -> bool) -> Vec<Branch<'_>> {
     let mut found = Vec::new();
     // A stack instead of recursion: call trees can be deep.
-    let mut open: Vec<Branch<'_>> =
-        tree.roots.iter().rev().map(|node| Branch { node, rails: Vec::new() }).collect();
+    let mut open: Vec<Branch<'_>> = tree
+        .roots
+        .iter()
+        .rev()
+        .filter(|node| wanted(node))
+        .map(|node| Branch { node, rails: Vec::new() })
+        .collect();
     while let Some(branch) = open.pop() {
-        for (from_the_end, node) in branch.node.children.iter().rev().enumerate() {
+        let children = branch.node.children.iter().rev().filter(|node| wanted(node));
+        for (from_the_end, node) in children.enumerate() {
             let mut rails = branch.rails.clone();
             rails.push(from_the_end > 0);
             open.push(Branch { node, rails });

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use testbed::{Runtime, Target, shared};
 
 /// How long things may take that take no time on an idle machine.
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(90);
 
 /// Every runtime, oldest first.
 pub const EVERY: [Runtime; 4] = [Runtime::Net31, Runtime::Net8, Runtime::Net9, Runtime::Net10];

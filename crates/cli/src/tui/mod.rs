@@ -1,0 +1,6 @@
+//! Live screens. Each is split into what is known (`state`), what is drawn (`view`) and what keys do (`input`).
+
+pub mod counters;
+mod terminal;
+
+pub use terminal::{QuietErrors, Terminal};

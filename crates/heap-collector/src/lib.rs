@@ -1,0 +1,37 @@
+//! From a running .NET process to the graph of its heap, by way of the runtime's own heap events.
+//!
+//! ```text
+//!             +-- session 1: GC, types, heap dump ---> Snapshot (observer) --> GraphBuilder --> HeapGraph
+//!  runtime <--|                    (streams while the collection runs)
+//!             +-- session 2: asks for the collection; ended as soon as it is granted
+//! ```
+//!
+//! **In:** a client. **Out:** a [`Collected`] heap with the pause that it cost, or an [`Error`] that says what is
+//! missing: a graph with holes is never handed out.
+//!
+//! The runtime makes one full, blocking collection for it and tells every object while all threads are stopped. Asked
+//! for in one session, as other tools do, all of it would be kept in the target's memory until the collection is over:
+//! a runtime does not send before it has answered, and it answers after the collection. So the first session listens and
+//! the second asks, and the events leave the target while they come.
+//!
+//! Names of static fields are completed from the metadata of the loaded assemblies ([`Assemblies`]).
+//!
+//! It keeps no file and draws no conclusion; the pause is estimated beforehand by [`estimated_pause`].
+#![forbid(unsafe_code)]
+
+mod collect;
+mod collected;
+mod error;
+mod estimate;
+mod owners;
+mod room;
+mod snapshot;
+mod type_name;
+
+pub use collect::{Options, Stage, Watch, collect};
+pub use collected::{Collected, Pause};
+pub use error::{Error, Missing};
+pub use estimate::estimated_pause;
+pub use owners::Assemblies;
+pub use room::spare_room;
+pub use type_name::readable;

@@ -1,0 +1,80 @@
+//! A flame graph as SVG, which a browser shows without anything else.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use inferno::flamegraph::{Options, from_lines};
+use stacks::{CallTree, Profile, Weight};
+
+use crate::folded::{for_each_tree, names};
+use crate::label;
+use crate::registry::Grouping;
+
+/// Frames narrower than this part of the whole cannot be seen. Their weight is shown as their caller's, so that all else
+/// is as wide as it should be, and a large profile makes no larger picture.
+const NARROWEST: u64 = 10_000;
+
+pub(crate) fn write(profile: &Profile, grouping: Grouping, to: &mut dyn Write) -> io::Result<()> {
+    let mut lines: Vec<String> = Vec::new();
+    let least = profile.total() / NARROWEST;
+    let names = names(profile);
+    for_each_tree(profile, grouping, |thread, tree| {
+        wide_stacks(tree, least, |stack, weight| {
+            let mut line = String::new();
+            let frames = stack.iter().filter_map(|frame| names.get(*frame)).map(String::as_str);
+            for name in thread.iter().map(String::as_str).chain(frames) {
+                let _ = write!(line, "{}{name}", if line.is_empty() { "" } else { ";" });
+            }
+            let _ = write!(line, " {weight}");
+            lines.push(line);
+        });
+        if tree.without_stack > 0 {
+            let frame =
+                thread.map_or(label::NO_STACK.to_owned(), |thread| format!("{thread};{}", label::NO_STACK));
+            lines.push(format!("{frame} {}", tree.without_stack));
+        }
+        Ok(())
+    })?;
+    let mut options = options(profile);
+    if lines.is_empty() {
+        // A picture of nothing is still a picture.
+        lines.push(format!("{} 1", label::NO_STACK));
+    }
+    from_lines(&mut options, lines.iter().map(String::as_str), to)
+}
+
+fn options(profile: &Profile) -> Options<'static> {
+    let mut options = Options::default();
+    options.title = match profile.process {
+        Some(process) => format!("{} of process {process}", profile.title),
+        None => profile.title.clone(),
+    };
+    // The same method has the same colour in every picture.
+    options.hash = true;
+    options.deterministic = true;
+    let (unit, factor) = match profile.weight {
+        Weight::Nanoseconds => ("ms", 1e-6),
+        Weight::Bytes => ("bytes", 1.0),
+        Weight::Count => ("times", 1.0),
+    };
+    unit.clone_into(&mut options.count_name);
+    options.factor = factor;
+    options
+}
+
+/// Stacks, the outermost frame first, that are wide enough or hold what is too narrow below them.
+fn wide_stacks(tree: &CallTree, least: u64, mut found: impl FnMut(&[usize], u64)) {
+    let mut own: Vec<u64> = tree.nodes.iter().map(|node| node.own).collect();
+    for (place, node) in tree.nodes.iter().enumerate().rev() {
+        if node.total < least
+            && let Some(caller) = node.caller
+        {
+            own[caller as usize] = own[caller as usize].saturating_add(std::mem::take(&mut own[place]));
+        }
+    }
+    for (place, weight) in (0..).zip(own).filter(|(_, weight)| *weight > 0) {
+        let mut stack: Vec<usize> = tree.path(place).map(|frame| frame.0 as usize).collect();
+        stack.reverse();
+        found(&stack, weight);
+    }
+}

@@ -1,0 +1,48 @@
+//! Names of frames: methods, and for the program's own code its place in the source.
+
+use std::cell::RefCell;
+
+use discovery::DotnetProcess;
+use model::{Frame, FrameKind};
+use nettrace::CodeAddress;
+use process_view::Process;
+use symbols::{CodeMap, Position, SourceLookup};
+
+use crate::blame;
+
+/// Names code of one process.
+pub(crate) struct Naming {
+    /// Symbol files are opened when a frame of theirs is first asked for.
+    source: RefCell<SourceLookup>,
+}
+
+impl Naming {
+    /// Names code of this process, whose files are looked for where it sees them.
+    pub(crate) fn of(process: &DotnetProcess) -> Naming {
+        let root = process.visible.then(|| Process::new(process.pid).root());
+        Naming { source: RefCell::new(SourceLookup::new(root)) }
+    }
+
+    /// The frame at an address; `?` if no method is known there. Nearly all addresses of stacks are those behind a call.
+    pub(crate) fn frame(&self, code: &CodeMap, address: CodeAddress) -> Frame {
+        let found = [Position::Caller, Position::Interrupted]
+            .into_iter()
+            .find_map(|position| Some((code.method_for(address, position)?, position)));
+        let Some((method, position)) = found else {
+            return Frame {
+                kind: FrameKind::Managed,
+                name: blame::UNNAMED.to_owned(),
+                module: None,
+                file: None,
+                line: None,
+            };
+        };
+        let frame = method.frame();
+        // The framework comes without symbols; looking for them takes time.
+        if blame::is_own(&frame) {
+            self.source.borrow_mut().frame_of(&method, address, position)
+        } else {
+            frame
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Healthy programs: nothing is found, and nothing happens to them.
+
+mod support;
+
+use support::look;
+use testbed::{Kind, patients};
+
+const PROFILERS: [&str; 4] = ["exceptions", "allocations", "gc-pauses", "contention"];
+
+fn is_healthy(control: &str) {
+    let control = patients().iter().find(|known| known.id == control).expect("the control");
+    assert_eq!(control.kind, Kind::Control);
+    for runtime in control.runtimes.iter().copied() {
+        let target = testbed::shared().target(control.id, runtime).start().expect("the control starts");
+        for profiler in PROFILERS {
+            let report = look(profiler, &target, 2.0, &[]);
+            assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
+            assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
+        }
+    }
+}
+
+macro_rules! healthy {
+    ($($test:ident: $control:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            is_healthy($control);
+        })*
+
+        #[test]
+        fn no_control_is_left_out() {
+            let tested = [$($control),*];
+            let controls = patients().iter().filter(|patient| patient.kind == Kind::Control);
+            for control in controls {
+                assert!(tested.contains(&control.id), "{}", control.id);
+            }
+        }
+    };
+}
+
+healthy! {
+    allocation: "healthy-allocation";
+    busy_aspnet: "healthy-busy-aspnet";
+    busy_web: "healthy-busy-web";
+    computation: "healthy-computation";
+    idle_service: "healthy-idle-service";
+    parked_pool: "healthy-parked-pool";
+    short_locks: "healthy-short-locks";
+    starts_children: "healthy-starts-children";
+}

@@ -1,0 +1,25 @@
+//! Which types of an assembly declare which static fields.
+//!
+//! ```text
+//!  bytes of a .dll --> portable executable --> metadata root --> tables --> StaticField { owner, name, type }
+//!                        pe.rs                  root.rs          tables.rs    fields.rs
+//! ```
+//!
+//! **In:** the bytes of an assembly's file. **Out:** its static fields, in the order of the metadata.
+//!
+//! The runtime's heap events give a static field's name, but not the type that declares it. The metadata has both.
+//!
+//! It reads no constants, no methods and no debug information, and it opens no file. Layouts: ECMA-335, partition II,
+//! chapters 24 and 25.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod error;
+mod fields;
+mod pe;
+mod root;
+mod signature;
+mod tables;
+
+pub use error::Error;
+pub use fields::{StaticField, static_fields};
