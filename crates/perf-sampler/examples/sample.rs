@@ -10,7 +10,8 @@ use perf_sampler::{Collect, Leaving, Options, PlacementWish, Record, Sampler, Sc
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let word = |index: usize, default: &str| words.get(index).map_or(default.to_owned(), Clone::clone);
-    let pid: ProcessId = word(0, "").parse().map_err(|_| "usage: sample PID [SECONDS] [HZ] [on|off|both] [thread]")?;
+    let pid: ProcessId =
+        word(0, "").parse().map_err(|_| "usage: sample PID [SECONDS] [HZ] [on|off|both] [thread]")?;
     let length = Duration::from_secs(word(1, "5").parse()?);
     let mut options = Options::new(Scope::process(pid));
     options.rate_hz = word(2, "99").parse()?;
@@ -25,7 +26,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let begun = Instant::now();
     let mut sampler = Sampler::start(&options)?;
-    println!("started in {:.1} ms, {} descriptors", begun.elapsed().as_secs_f64() * 1e3, sampler.descriptors());
+    println!(
+        "started in {:.1} ms, {} descriptors",
+        begun.elapsed().as_secs_f64() * 1e3,
+        sampler.descriptors()
+    );
     let granted = sampler.granted();
     println!(
         "on-CPU {:?}, off-CPU {:?}, kernel side {:?}, {} Hz, {} rings of {} KB, stacks cut at {} frames",

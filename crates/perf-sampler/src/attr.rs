@@ -140,6 +140,7 @@ impl Attr {
         self
     }
 
+    #[cfg(test)]
     pub(crate) fn has(&self, flags: u64) -> bool {
         self.flags & flags == flags
     }
@@ -152,7 +153,8 @@ mod tests {
     #[test]
     fn no_event_asks_for_the_period_which_would_sample_every_hit() {
         const SAMPLE_PERIOD: u64 = 1 << 8;
-        for attr in [Attr::cpu_clock(1, 8), Attr::context_switches(5, 8), Attr::switch_times(), Attr::ring_owner(1)]
+        for attr in
+            [Attr::cpu_clock(1, 8), Attr::context_switches(5, 8), Attr::switch_times(), Attr::ring_owner(1)]
         {
             assert_eq!(attr.sample_type & SAMPLE_PERIOD, 0);
             assert_eq!(attr.sample_type & SAMPLE_EVERYWHERE, SAMPLE_EVERYWHERE, "one trailer for all");

@@ -124,13 +124,19 @@ enum Put {
 
 impl Events {
     /// Opens the events that watch CPUs.
-    pub(crate) fn watch_cpus(&mut self, kernel: &dyn Kernel, plan: &Plan, rings: &[Ring]) -> Result<(), SamplerError> {
+    pub(crate) fn watch_cpus(
+        &mut self,
+        kernel: &dyn Kernel,
+        plan: &Plan,
+        rings: &[Ring],
+    ) -> Result<(), SamplerError> {
         for planned in of(plan, Placement::PerCpu) {
             for ring in rings {
                 match self.open(kernel, planned.attr, -1, ring, None) {
                     Ok(()) | Err(Errno::NODEV) => {}
                     Err(errno) => {
-                        let (cause, remedies) = refusal::explain(errno, refusal::Asked::AllProcesses, &plan.facts);
+                        let (cause, remedies) =
+                            refusal::explain(errno, refusal::Asked::AllProcesses, &plan.facts);
                         return Err(SamplerError::Refused { cause, remedies });
                     }
                 }
@@ -155,7 +161,8 @@ impl Events {
         let mut refused: Option<(Errno, usize)> = None;
         for _ in 0..MOST_LOOKS {
             let tasks = Process::new(process).tasks().unwrap_or_default();
-            let new: Vec<ThreadId> = tasks.iter().map(|task| task.id).filter(|id| tried.insert(*id)).collect();
+            let new: Vec<ThreadId> =
+                tasks.iter().map(|task| task.id).filter(|id| tried.insert(*id)).collect();
             if new.is_empty() {
                 break;
             }
@@ -210,7 +217,8 @@ impl Events {
         sys::write_to(event.as_fd(), ring.owner.as_fd())?;
         let id = sys::id(event.as_fd())?;
         let tells = if attr.config == CPU_CLOCK { Tells::Running } else { Tells::Leaving };
-        let copy = if attr.sample_type & SAMPLE_STACK_USER == 0 { StackCopy::None } else { StackCopy::Copied };
+        let copy =
+            if attr.sample_type & SAMPLE_STACK_USER == 0 { StackCopy::None } else { StackCopy::Copied };
         self.roles.insert(id, Role { tells, copy, owner });
         self.descriptors.push(event);
         Ok(())

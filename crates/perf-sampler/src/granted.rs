@@ -159,7 +159,10 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::Paranoid { value: Some(value), needed } => {
-                write!(f, "kernel.perf_event_paranoid is {value}, and without CAP_PERFMON it must be {needed} or less")
+                write!(
+                    f,
+                    "kernel.perf_event_paranoid is {value}, and without CAP_PERFMON it must be {needed} or less"
+                )
             }
             Cause::Paranoid { value: None, needed } => {
                 write!(f, "without CAP_PERFMON, kernel.perf_event_paranoid must be {needed} or less")
@@ -168,7 +171,9 @@ impl fmt::Display for Cause {
                 f.write_str("the capabilities of this process count inside its user namespace only")
             }
             Cause::Filtered => f.write_str("a seccomp filter, as containers have, refuses perf_event_open"),
-            Cause::SecurityModule => f.write_str("a security module or kernel lockdown refuses perf_event_open"),
+            Cause::SecurityModule => {
+                f.write_str("a security module or kernel lockdown refuses perf_event_open")
+            }
             Cause::OtherUser { process } => write!(f, "process {process} is not this user's to look into"),
             Cause::NotInKernel => f.write_str("this kernel or sandbox has no perf_event_open"),
             Cause::LockedMemory { limit, ring_kb } => {
@@ -209,10 +214,10 @@ pub enum Remedy {
         /// The value to give.
         value: i64,
     },
-    /// Raise a limit of the shell.
+    /// Raise a limit of the shell, which what it starts inherits.
     Limit {
-        /// The letter of `ulimit`.
-        letter: char,
+        /// Its name for `prlimit`.
+        name: &'static str,
         /// The value to give.
         value: u64,
     },
@@ -232,13 +237,15 @@ impl fmt::Display for Remedy {
             Remedy::Capability { program } => {
                 write!(f, "sudo setcap cap_perfmon,cap_ipc_lock=ep '{program}'")
             }
-            Remedy::ContainerCapability => {
-                f.write_str("start the container with --cap-add=PERFMON (and a seccomp profile that knows it)")
-            }
+            Remedy::ContainerCapability => f.write_str(
+                "start the container with --cap-add=PERFMON (and a seccomp profile that knows it)",
+            ),
             Remedy::Setting { name, value } => write!(f, "sudo sysctl {name}={value}"),
-            Remedy::Limit { letter, value } => write!(f, "ulimit -{letter} {value}"),
+            Remedy::Limit { name, value } => write!(f, "sudo prlimit --pid $$ --{name}={value}"),
             Remedy::SameUser { process } => write!(f, "run it as the user of process {process}"),
-            Remedy::OutsideNamespace => f.write_str("run it outside the container or user namespace, as root"),
+            Remedy::OutsideNamespace => {
+                f.write_str("run it outside the container or user namespace, as root")
+            }
         }
     }
 }

@@ -121,7 +121,17 @@ impl Intake {
                 }
             }
             Body::Mapped(MapBody { thread, start, length, offset, key, protection, flags, path }) => {
-                tell(&Record::Mapped(Mapped { thread, time, start, length, offset, key, protection, flags, path }));
+                tell(&Record::Mapped(Mapped {
+                    thread,
+                    time,
+                    start,
+                    length,
+                    offset,
+                    key,
+                    protection,
+                    flags,
+                    path,
+                }));
             }
             Body::Named { thread, name, exec } => {
                 if exec {

@@ -58,14 +58,13 @@ pub use error::SamplerError;
 pub use granted::{Cause, Granted, KernelSide, Missing, OffCpu, Part, Remedy};
 pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope};
 pub use record::{
-    Addresses, FileKey, Leaving, Mapped, Record, Sample, Seen, StackView, SwitchId, SwitchOut, Thread, Timestamp,
-    Wait,
+    Addresses, FileKey, Leaving, Mapped, Record, Sample, Seen, StackView, SwitchId, SwitchOut, Thread,
+    Timestamp, Wait,
 };
 pub use sampler::{Counts, Sampler, Summary, Wake, preflight};
 
 /// Reads one record of a ring, for fuzzing. Whether it was one.
 #[doc(hidden)]
-#[must_use]
 pub fn parse_any(bytes: &[u8]) -> bool {
     let Some((_, body)) = parse::parse(bytes) else { return false };
     if let parse::Body::Sample(sample) = body {

@@ -103,10 +103,21 @@ pub(crate) enum Body<'a> {
     Sample(SampleBody<'a>),
     Switch(Switch),
     Mapped(MapBody<'a>),
-    Named { thread: Thread, name: &'a [u8], exec: bool },
-    Began { thread: Thread, parent: Thread },
-    Ended { thread: Thread },
-    Lost { records: u64 },
+    Named {
+        thread: Thread,
+        name: &'a [u8],
+        exec: bool,
+    },
+    Began {
+        thread: Thread,
+        parent: Thread,
+    },
+    Ended {
+        thread: Thread,
+    },
+    Lost {
+        records: u64,
+    },
     Throttled,
     /// One that nobody needs.
     Other,
@@ -217,7 +228,16 @@ impl<'a> Cursor<'a> {
         let (start, length, offset) = (self.u64()?, self.u64()?, self.u64()?);
         if header.kind == MMAP {
             let key = FileKey::Inode { major: 0, minor: 0, inode: 0 };
-            return Some(MapBody { thread, start, length, offset, key, protection: 0, flags: 0, path: self.text() });
+            return Some(MapBody {
+                thread,
+                start,
+                length,
+                offset,
+                key,
+                protection: 0,
+                flags: 0,
+                path: self.text(),
+            });
         }
         let mut key = Cursor(self.take(24)?);
         let key = if header.misc & MISC_BIT_14 != 0 {

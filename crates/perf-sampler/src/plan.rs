@@ -60,95 +60,112 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options) -> Result<Plan, Sampl
         let (cause, remedies) = refusal::rate(rate_hz, options.rate_hz);
         missing.push(Missing { part: Part::Rate { wanted: options.rate_hz, got: rate_hz }, cause, remedies });
     }
-    let mut asking = Asking { kernel, facts: &facts, cpu: facts.cpus.first().copied().unwrap_or(0), unknown: 0 };
-    asking.anything()?;
-
     let period_ns = SECOND / u64::from(rate_hz);
-    let mut clock_attr = Attr::cpu_clock(period_ns, stack_bytes(options.stack_bytes));
-    let mut switch_attr =
-        Attr::context_switches(u64::from(options.wait_stack_every.max(1)), stack_bytes(options.wait_stack_bytes));
-    if options.kernel_frames == KernelFrames::Unwanted {
-        clock_attr = clock_attr.with(EXCLUDE_CALLCHAIN_KERNEL);
-        switch_attr = switch_attr.with(EXCLUDE_CALLCHAIN_KERNEL);
-    }
-    let probe = clock_attr.with(ABOUT_PROCESSES | BUILD_ID);
-
-    let everywhere = match (&options.scope, options.placement) {
-        (Scope::Machine, _) => {
-            asking.all_processes(probe).map_err(Refusal::into_error)?;
-            Placement::PerCpu
-        }
-        (Scope::Processes(_), PlacementWish::Best) if options.collect.on_cpu() => match asking.all_processes(probe) {
-            Ok(()) => Placement::PerCpu,
-            Err(refusal) => {
-                missing.push(refusal.missing(Part::LowCost));
-                Placement::PerThread
-            }
-        },
-        (Scope::Processes(_), _) => Placement::PerThread,
-    };
+    let clock = Attr::cpu_clock(period_ns, stack_bytes(options.stack_bytes)).with(frames(options));
+    let mut asking =
+        Asking { kernel, facts: &facts, cpu: facts.cpus.first().copied().unwrap_or(0), unknown: 0 };
+    asking.anything()?;
+    let clock_at = place_clock(&mut asking, clock, options, &mut missing)?;
     // Waits of single processes are watched in their threads: on a CPU, the stacks of every other process that
     // leaves it would be copied too.
     let waits_at = if options.scope == Scope::Machine { Placement::PerCpu } else { Placement::PerThread };
-
-    let mut kernel_side = KernelSide::Seen;
-    let uses_threads = everywhere == Placement::PerThread || (options.collect.off_cpu() && waits_at == Placement::PerThread);
-    if let (Scope::Processes(processes), true) = (&options.scope, uses_threads) {
-        // Children inherit what threads have, unless told otherwise.
-        let inherit = match options.children {
-            Children::Followed => INHERIT,
-            Children::Ignored => INHERIT | INHERIT_THREAD,
-        };
-        clock_attr = if everywhere == Placement::PerThread { clock_attr.with(inherit) } else { clock_attr };
-        switch_attr = switch_attr.with(inherit);
-        if let Err(refusal) = asking.threads(probe.with(inherit), processes.iter().copied())? {
-            kernel_side = KernelSide::Hidden;
-            missing.push(refusal.missing(Part::KernelSide));
-            if options.collect.off_cpu() {
-                missing.push(refusal.missing(Part::WaitStacks));
-            }
-        }
-    }
-
-    let mut off_cpu = None;
-    let mut switches = None;
-    if options.collect.off_cpu() {
-        match kernel_side {
-            KernelSide::Seen => {
-                off_cpu = Some(OffCpu::WithStacks(waits_at));
-                switches = Some(Planned { attr: switch_attr, placement: waits_at });
-            }
-            KernelSide::Hidden => {
-                off_cpu = Some(OffCpu::TimesOnly);
-                // An event more in each thread would cost more at each switch; the clock can tell of switches too.
-                if options.collect.on_cpu() && everywhere == Placement::PerThread {
-                    clock_attr = clock_attr.with(CONTEXT_SWITCH);
-                } else {
-                    let inherit = switch_attr.flags & (INHERIT | INHERIT_THREAD);
-                    let attr = Attr::switch_times().with(inherit);
-                    switches = Some(Planned { attr, placement: Placement::PerThread });
+    let threads_used = options.collect.on_cpu() && clock_at == Placement::PerThread
+        || options.collect.off_cpu() && waits_at == Placement::PerThread;
+    let kernel_side = match &options.scope {
+        Scope::Processes(processes) if threads_used => {
+            let probe = clock.with(ABOUT_PROCESSES | BUILD_ID | inherit(options));
+            match asking.threads(probe, processes.iter().copied())? {
+                Ok(()) => KernelSide::Seen,
+                Err(refusal) => {
+                    if clock_at == Placement::PerThread {
+                        missing.push(refusal.missing(Part::KernelSide));
+                    }
+                    if options.collect.off_cpu() {
+                        missing.push(refusal.missing(Part::WaitStacks));
+                    }
+                    KernelSide::Hidden
                 }
             }
         }
-    }
-    let mut clock = options.collect.on_cpu().then_some(Planned { attr: clock_attr, placement: everywhere });
-
+        _ => KernelSide::Seen,
+    };
     let unknown = asking.unknown;
+
+    let (mut clock, mut switches, off_cpu) = choose(options, clock, clock_at, waits_at, kernel_side);
     let mut about = ABOUT_PROCESSES | BUILD_ID;
     for planned in clock.iter_mut().chain(switches.iter_mut()) {
-        planned.attr = planned.attr.with(std::mem::take(&mut about)).without(unknown);
-        if kernel_side == KernelSide::Hidden && planned.placement == Placement::PerThread {
-            planned.attr = planned.attr.with(EXCLUDE_KERNEL);
+        let mut flags = std::mem::take(&mut about);
+        if planned.placement == Placement::PerThread {
+            flags |= inherit(options);
+            if kernel_side == KernelSide::Hidden {
+                flags |= EXCLUDE_KERNEL;
+            }
         }
+        planned.attr = planned.attr.with(flags).without(unknown);
     }
     let max_frames = facts.max_frames.unwrap_or(USUAL_MAX_FRAMES);
     let period = Duration::from_nanos(period_ns);
-    if everywhere == Placement::PerCpu && options.collect.on_cpu() && kernel_side == KernelSide::Hidden {
-        // It may watch CPUs but not these threads: no kernel that we know does that. Running threads are seen whole.
-        missing.retain(|gap| gap.part != Part::KernelSide);
-        kernel_side = KernelSide::Seen;
-    }
     Ok(Plan { facts, clock, switches, off_cpu, kernel: kernel_side, rate_hz, period, max_frames, missing })
+}
+
+/// Where the clock goes: on the CPUs if that is granted and wanted.
+fn place_clock(
+    asking: &mut Asking<'_>,
+    clock: Attr,
+    options: &Options,
+    missing: &mut Vec<Missing>,
+) -> Result<Placement, SamplerError> {
+    let probe = clock.with(ABOUT_PROCESSES | BUILD_ID);
+    match (&options.scope, options.placement) {
+        (Scope::Machine, _) => {
+            asking.all_processes(probe).map_err(Refusal::into_error)?;
+            Ok(Placement::PerCpu)
+        }
+        (Scope::Processes(_), PlacementWish::Best) if options.collect.on_cpu() => {
+            let Err(refusal) = asking.all_processes(probe) else { return Ok(Placement::PerCpu) };
+            missing.push(refusal.missing(Part::LowCost));
+            Ok(Placement::PerThread)
+        }
+        (Scope::Processes(_), _) => Ok(Placement::PerThread),
+    }
+}
+
+/// The events for what is asked and granted: a clock, an event for switches, and what the latter can tell.
+fn choose(
+    options: &Options,
+    clock: Attr,
+    clock_at: Placement,
+    waits_at: Placement,
+    kernel_side: KernelSide,
+) -> (Option<Planned>, Option<Planned>, Option<OffCpu>) {
+    let mut clock = options.collect.on_cpu().then_some(Planned { attr: clock, placement: clock_at });
+    if !options.collect.off_cpu() {
+        return (clock, None, None);
+    }
+    if kernel_side == KernelSide::Seen {
+        let every = u64::from(options.wait_stack_every.max(1));
+        let attr = Attr::context_switches(every, stack_bytes(options.wait_stack_bytes)).with(frames(options));
+        return (clock, Some(Planned { attr, placement: waits_at }), Some(OffCpu::WithStacks(waits_at)));
+    }
+    // One more event in each thread would cost more at each switch; a clock that is there can tell of switches too.
+    if let Some(planned) = clock.as_mut().filter(|planned| planned.placement == Placement::PerThread) {
+        planned.attr = planned.attr.with(CONTEXT_SWITCH);
+        return (clock, None, Some(OffCpu::TimesOnly));
+    }
+    let times = Planned { attr: Attr::switch_times(), placement: Placement::PerThread };
+    (clock, Some(times), Some(OffCpu::TimesOnly))
+}
+
+fn frames(options: &Options) -> u64 {
+    if options.kernel_frames == KernelFrames::Unwanted { EXCLUDE_CALLCHAIN_KERNEL } else { 0 }
+}
+
+/// Children inherit what threads have, unless told otherwise.
+fn inherit(options: &Options) -> u64 {
+    match options.children {
+        Children::Followed => INHERIT,
+        Children::Ignored => INHERIT | INHERIT_THREAD,
+    }
 }
 
 /// The kernel wants a multiple of 8.
@@ -260,3 +277,6 @@ impl Asking<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

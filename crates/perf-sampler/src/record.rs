@@ -17,7 +17,9 @@ impl Timestamp {
     pub fn now() -> Timestamp {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        Timestamp(seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0)))
+        Timestamp(
+            seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0)),
+        )
     }
 
     /// Time from an earlier moment to this one; zero when it is later.

@@ -45,14 +45,17 @@ fn forbidden(asked: Asked, facts: &Facts) -> (Cause, Vec<Remedy>) {
     let needed = asked.paranoid_needed();
     let too_high = facts.paranoid.is_none_or(|value| value > needed);
     if facts.inner_user_namespace && facts.capabilities != 0 && facts.user == 0 {
-        return (Cause::UserNamespace, vec![Remedy::OutsideNamespace, Remedy::ContainerCapability]);
+        return (Cause::UserNamespace, vec![Remedy::OutsideNamespace]);
     }
     if asked == Asked::Anything && facts.filtered {
         return (Cause::Filtered, vec![Remedy::ContainerCapability]);
     }
     if !facts.may_watch_all() && too_high {
         let setting = Remedy::Setting { name: "kernel.perf_event_paranoid", value: needed };
-        return (Cause::Paranoid { value: facts.paranoid, needed }, vec![Remedy::Root, capability(), setting]);
+        return (
+            Cause::Paranoid { value: facts.paranoid, needed },
+            vec![Remedy::Root, capability(), setting],
+        );
     }
     match asked {
         Asked::Process(process) if !facts.may_watch_all() => {
@@ -68,21 +71,22 @@ pub(crate) fn ring(errno: Errno, facts: &Facts, wanted: usize) -> (Cause, Vec<Re
     if errno != Errno::PERM || facts.may_lock_memory() {
         return explain(errno, Asked::Anything, facts);
     }
-    let bytes = (wanted as u64).saturating_mul(facts.cpus.len() as u64);
-    let kilobytes = bytes.div_ceil(1024);
-    let per_cpu = i64::try_from((wanted as u64).div_ceil(1024) + 4).unwrap_or(i64::MAX);
-    let remedies = vec![
-        Remedy::Limit { letter: 'l', value: kilobytes },
-        Remedy::Setting { name: "kernel.perf_event_mlock_kb", value: per_cpu },
-        Remedy::Root,
-    ];
+    // Others of this user may use up what there is, so this comes on top.
+    let ring = wanted as u64;
+    let all = ring.saturating_mul(facts.cpus.len() as u64).saturating_add(facts.lock_limit.unwrap_or(0));
+    let per_cpu = facts.ring_kb.unwrap_or(0).saturating_add(ring.div_ceil(1024));
+    let setting = Remedy::Setting {
+        name: "kernel.perf_event_mlock_kb",
+        value: i64::try_from(per_cpu).unwrap_or(i64::MAX),
+    };
+    let remedies = vec![Remedy::Limit { name: "memlock", value: all }, setting, Remedy::Root];
     (Cause::LockedMemory { limit: facts.lock_limit, ring_kb: facts.ring_kb }, remedies)
 }
 
 /// Why a thread got no event although its neighbours did.
 pub(crate) fn descriptors(facts: &Facts) -> (Cause, Vec<Remedy>) {
     let twice = facts.descriptor_limit.unwrap_or(1024).saturating_mul(2);
-    let remedies = vec![Remedy::Limit { letter: 'n', value: twice }, Remedy::Root, capability()];
+    let remedies = vec![Remedy::Limit { name: "nofile", value: twice }, Remedy::Root, capability()];
     (Cause::Descriptors { limit: facts.descriptor_limit }, remedies)
 }
 
@@ -93,6 +97,7 @@ pub(crate) fn rate(limit: u32, wanted: u32) -> (Cause, Vec<Remedy>) {
 }
 
 fn capability() -> Remedy {
-    let program = std::env::current_exe().map_or_else(|_| "drdotnet".to_owned(), |path| path.display().to_string());
+    let program =
+        std::env::current_exe().map_or_else(|_| "drdotnet".to_owned(), |path| path.display().to_string());
     Remedy::Capability { program }
 }

@@ -111,7 +111,8 @@ impl Rings {
             let At::Record(header, _) = ring.at(position) else { continue };
             let next = position + u64::from(header.size);
             let mut switch = None;
-            if header.is_sample() && ring.word(position + HEADER as u64).is_some_and(|id| leaves(u64::from_ne_bytes(id)))
+            if header.is_sample()
+                && ring.word(position + HEADER as u64).is_some_and(|id| leaves(u64::from_ne_bytes(id)))
             {
                 if next >= ring.memory.head() && until != Until::End {
                     continue;

@@ -157,18 +157,24 @@ impl Sampler {
         let granted = granted(&plan, &rings, smaller);
         let mut events = Events::default();
         events.watch_cpus(kernel.as_ref(), &plan, &rings.rings)?;
-        let started = Timestamp::now();
-        let waits = plan.off_cpu.map(|_| Waits::new(started));
         let intake = Intake {
             targets: Targets::new(&options.scope, options.children),
             owners: Owners::default(),
-            waits,
+            waits: None,
             counts: Counts::default(),
             period: plan.period,
             max_frames: usize::try_from(plan.max_frames).unwrap_or(usize::MAX),
         };
-        let mut sampler =
-            Sampler { kernel, plan, granted, rings, events, intake, followed: BTreeMap::new(), started };
+        let mut sampler = Sampler {
+            kernel,
+            plan,
+            granted,
+            rings,
+            events,
+            intake,
+            followed: BTreeMap::new(),
+            started: Timestamp::now(),
+        };
         let processes: Vec<ProcessId> = sampler.intake.targets.processes.iter().flatten().copied().collect();
         for process in &processes {
             sampler.put_into(*process);
@@ -239,8 +245,8 @@ impl Sampler {
             }
         }
         let pid = i32::try_from(process.0).ok().and_then(rustix::process::Pid::from_raw);
-        let ending = pid
-            .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
+        let ending =
+            pid.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
         let now = sys::cpu_time(process);
         let cpu = now.unwrap_or_default();
         let ended = ending.is_none() && !Process::new(process).is_alive();
@@ -259,7 +265,8 @@ impl Sampler {
         if self.targets_ended() {
             return Ok(Wake::TargetsEnded);
         }
-        let alive: Vec<ProcessId> = self.followed.iter().filter(|(_, one)| !one.ended).map(|(id, _)| *id).collect();
+        let alive: Vec<ProcessId> =
+            self.followed.iter().filter(|(_, one)| !one.ended).map(|(id, _)| *id).collect();
         let mut waited: Vec<PollFd<'_>> =
             self.rings.rings.iter().map(|ring| PollFd::new(&ring.owner, PollFlags::IN)).collect();
         let rings = waited.len();
@@ -273,7 +280,9 @@ impl Sampler {
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
         match rustix::event::poll(&mut waited, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(SamplerError::System { doing: "wait for samples", source: errno.into() }),
+            Err(errno) => {
+                return Err(SamplerError::System { doing: "wait for samples", source: errno.into() });
+            }
         }
         let ready: Vec<bool> = waited.iter().map(|one| !one.revents().is_empty()).collect();
         let (data, ended) = ready.split_at_checked(rings).unwrap_or_default();
@@ -352,6 +361,11 @@ impl Sampler {
 
 /// Whether a thread that never left its CPU runs; one that is gone did neither.
 fn runs(thread: Thread) -> bool {
-    let task = Process::new(thread.process).tasks().unwrap_or_default().into_iter().find(|task| task.id == thread.id);
-    task.and_then(|task| task.stat().ok()).is_none_or(|stat| matches!(stat.state, TaskState::Running | TaskState::Dead | TaskState::Zombie))
+    let task = Process::new(thread.process)
+        .tasks()
+        .unwrap_or_default()
+        .into_iter()
+        .find(|task| task.id == thread.id);
+    task.and_then(|task| task.stat().ok())
+        .is_none_or(|stat| matches!(stat.state, TaskState::Running | TaskState::Dead | TaskState::Zombie))
 }

@@ -219,7 +219,10 @@ impl RingMemory {
         // moves, for which `release` needs `&mut self`, so that no such slice lives then.
         unsafe {
             let data = self.base.as_ptr().add(self.data_offset);
-            Some((std::slice::from_raw_parts(data.add(start), first), std::slice::from_raw_parts(data, second)))
+            Some((
+                std::slice::from_raw_parts(data.add(start), first),
+                std::slice::from_raw_parts(data, second),
+            ))
         }
     }
 

@@ -14,7 +14,11 @@ enum State {
     /// It began while we looked, and has not run yet.
     New,
     On,
-    Off { since: Timestamp, leaving: Leaving, switch: Option<SwitchId> },
+    Off {
+        since: Timestamp,
+        leaving: Leaving,
+        switch: Option<SwitchId>,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -171,7 +175,8 @@ mod tests {
         assert_eq!((wait.from, wait.to, wait.seen), (START, Timestamp(130), Seen::BeganBefore));
         waits.switched(thread(2), Timestamp(140), BLOCKS);
         let open = waits.open(Timestamp(200), &|thread| thread.id.0 == 4);
-        let told: Vec<_> = open.iter().map(|wait| (wait.thread.id.0, wait.from.0, wait.to.0, wait.seen)).collect();
+        let told: Vec<_> =
+            open.iter().map(|wait| (wait.thread.id.0, wait.from.0, wait.to.0, wait.seen)).collect();
         assert_eq!(told, [(2, 140, 200, Seen::NotEnded), (3, 100, 200, Seen::Throughout)]);
         assert_eq!(waits.unpaired, 0);
     }
