@@ -24,6 +24,8 @@ pub struct Granted {
     pub cpus: usize,
     /// Bytes of one ring.
     pub ring_bytes: usize,
+    /// Of so many switches of a thread one carries a stack.
+    pub wait_stack_every: u32,
     /// Frames at which the kernel cuts a stack.
     pub max_frames: u32,
     /// What a sampler with all rights would add.

@@ -50,13 +50,14 @@ mod record;
 mod refusal;
 mod ring;
 mod sampler;
+mod switch_rate;
 mod sys;
 mod waits;
 
 pub use arch::Registers;
 pub use error::SamplerError;
 pub use granted::{Cause, Granted, KernelSide, Missing, OffCpu, Part, Remedy};
-pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope};
+pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, WaitStacks};
 pub use record::{
     Addresses, FileKey, Leaving, Mapped, Record, Sample, Seen, StackView, SwitchId, SwitchOut, Thread,
     Timestamp, Wait,

@@ -78,6 +78,18 @@ pub enum PlacementWish {
     PerThread,
 }
 
+/// How many waits carry a stack. Programs may switch threads 100,000 times a second, which nobody can copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitStacks {
+    /// Of so many switches of a thread, one. 1 for all.
+    OneIn(u32),
+    /// About so many, by how often the targets switch at the start. Looking at that takes a tenth of a second.
+    AtMost {
+        /// All threads together.
+        per_second: u32,
+    },
+}
+
 /// Everything that can be chosen.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -93,8 +105,8 @@ pub struct Options {
     pub stack_bytes: u32,
     /// The same for stacks of waits, which need more.
     pub wait_stack_bytes: u32,
-    /// Only every such switch of a thread carries a stack; all are timed. 1 for all.
-    pub wait_stack_every: u32,
+    /// How many waits carry a stack. All are timed.
+    pub wait_stacks: WaitStacks,
     /// Processes started by the targets.
     pub children: Children,
     /// Most memory for rings, all CPUs together, in bytes.
@@ -115,7 +127,7 @@ impl Options {
             kernel_frames: KernelFrames::Wanted,
             stack_bytes: 4 << 10,
             wait_stack_bytes: 8 << 10,
-            wait_stack_every: 1,
+            wait_stacks: WaitStacks::AtMost { per_second: 2000 },
             children: Children::Ignored,
             ring_memory: 32 << 20,
             placement: PlacementWish::Best,

@@ -29,9 +29,9 @@ const MISC_BIT_13: u16 = 1 << 13;
 const MISC_BIT_14: u16 = 1 << 14;
 
 /// Above this, an entry of a call chain is a mark, not an address (`PERF_CONTEXT_MAX`).
-const MARKS: u64 = -4095_i64 as u64;
-const MARK_KERNEL: u64 = -128_i64 as u64;
-const MARK_USER: u64 = -512_i64 as u64;
+const MARKS: u64 = (-4095_i64).cast_unsigned();
+const MARK_KERNEL: u64 = (-128_i64).cast_unsigned();
+const MARK_USER: u64 = (-512_i64).cast_unsigned();
 
 const REGISTERS_64_BIT: u64 = 2;
 const REGISTERS_NONE: u64 = 0;

@@ -45,11 +45,12 @@ pub(crate) struct Plan {
     pub(crate) rate_hz: u32,
     pub(crate) period: Duration,
     pub(crate) max_frames: u32,
+    pub(crate) stack_every: u32,
     pub(crate) missing: Vec<Missing>,
 }
 
 /// Asks the kernel what it grants.
-pub(crate) fn plan(kernel: &dyn Kernel, options: &Options) -> Result<Plan, SamplerError> {
+pub(crate) fn plan(kernel: &dyn Kernel, options: &Options, stack_every: u32) -> Result<Plan, SamplerError> {
     if options.rate_hz == 0 {
         return Err(SamplerError::NoRate);
     }
@@ -91,7 +92,8 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options) -> Result<Plan, Sampl
     };
     let unknown = asking.unknown;
 
-    let (mut clock, mut switches, off_cpu) = choose(options, clock, clock_at, waits_at, kernel_side);
+    let (mut clock, mut switches, off_cpu) =
+        choose(options, stack_every, Planned { attr: clock, placement: clock_at }, waits_at, kernel_side);
     let mut about = ABOUT_PROCESSES | BUILD_ID;
     for planned in clock.iter_mut().chain(switches.iter_mut()) {
         let mut flags = std::mem::take(&mut about);
@@ -105,7 +107,18 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options) -> Result<Plan, Sampl
     }
     let max_frames = facts.max_frames.unwrap_or(USUAL_MAX_FRAMES);
     let period = Duration::from_nanos(period_ns);
-    Ok(Plan { facts, clock, switches, off_cpu, kernel: kernel_side, rate_hz, period, max_frames, missing })
+    Ok(Plan {
+        facts,
+        clock,
+        switches,
+        off_cpu,
+        kernel: kernel_side,
+        rate_hz,
+        period,
+        max_frames,
+        stack_every,
+        missing,
+    })
 }
 
 /// Where the clock goes: on the CPUs if that is granted and wanted.
@@ -133,18 +146,18 @@ fn place_clock(
 /// The events for what is asked and granted: a clock, an event for switches, and what the latter can tell.
 fn choose(
     options: &Options,
-    clock: Attr,
-    clock_at: Placement,
+    stack_every: u32,
+    clock: Planned,
     waits_at: Placement,
     kernel_side: KernelSide,
 ) -> (Option<Planned>, Option<Planned>, Option<OffCpu>) {
-    let mut clock = options.collect.on_cpu().then_some(Planned { attr: clock, placement: clock_at });
+    let mut clock = options.collect.on_cpu().then_some(clock);
     if !options.collect.off_cpu() {
         return (clock, None, None);
     }
     if kernel_side == KernelSide::Seen {
-        let every = u64::from(options.wait_stack_every.max(1));
-        let attr = Attr::context_switches(every, stack_bytes(options.wait_stack_bytes)).with(frames(options));
+        let attr = Attr::context_switches(u64::from(stack_every), stack_bytes(options.wait_stack_bytes))
+            .with(frames(options));
         return (clock, Some(Planned { attr, placement: waits_at }), Some(OffCpu::WithStacks(waits_at)));
     }
     // One more event in each thread would cost more at each switch; a clock that is there can tell of switches too.

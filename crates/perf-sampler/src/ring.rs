@@ -73,6 +73,9 @@ pub(crate) struct Rings {
     pub(crate) broken: u64,
 }
 
+/// Takes a record, and the switch behind it where that belongs to it.
+pub(crate) type Take<'a> = dyn FnMut(&[u8], Option<(Switch, ThreadId)>) + 'a;
+
 /// How far to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
@@ -89,12 +92,7 @@ impl Rings {
 
     /// Hands over records by time. A sample of an event for which `leaves` is true comes together with the switch
     /// behind it in the ring, which says why the thread left; it waits for that.
-    pub(crate) fn drain(
-        &mut self,
-        until: Until,
-        leaves: &dyn Fn(u64) -> bool,
-        take: &mut dyn FnMut(&[u8], Option<(Switch, ThreadId)>),
-    ) {
+    pub(crate) fn drain(&mut self, until: Until, leaves: &dyn Fn(u64) -> bool, take: &mut Take<'_>) {
         self.heads.clear();
         for index in 0..self.rings.len() {
             if let Some(ring) = self.rings.get(index) {

@@ -1,11 +1,11 @@
 //! The sampler: start, wait, read, finish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use model::ProcessId;
-use process_view::{Process, TaskState};
+use model::{ProcessId, ThreadId};
+use process_view::{Process, Task, TaskState};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::error::SamplerError;
@@ -17,6 +17,7 @@ use crate::owners::Owners;
 use crate::plan::{self, Plan};
 use crate::record::{Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
+use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
 use crate::waits::Waits;
 
@@ -112,7 +113,8 @@ pub fn preflight(options: &Options) -> Result<Granted, SamplerError> {
 
 pub(crate) fn preflight_with(kernel: &dyn Kernel, options: &Options) -> Result<Granted, SamplerError> {
     check_targets(options)?;
-    let plan = plan::plan(kernel, options)?;
+    // How often the target switches is looked at when it starts.
+    let plan = plan::plan(kernel, options, 1)?;
     let wanted = events::ring_size(&plan, options.ring_memory, options.stack_bytes);
     let (rings, smaller) = events::rings(kernel, &plan.facts, wanted)?;
     Ok(granted(&plan, &Rings::new(rings), smaller))
@@ -137,6 +139,7 @@ fn granted(plan: &Plan, rings: &Rings, smaller: Option<Missing>) -> Granted {
         period: plan.period,
         cpus: rings.rings.len(),
         ring_bytes: rings.rings.first().map_or(0, |ring| ring.memory.size()),
+        wait_stack_every: plan.stack_every,
         max_frames: plan.max_frames,
         missing: plan.missing.iter().cloned().chain(smaller).collect(),
     }
@@ -150,7 +153,8 @@ impl Sampler {
 
     pub(crate) fn start_with(kernel: Box<dyn Kernel>, options: &Options) -> Result<Sampler, SamplerError> {
         check_targets(options)?;
-        let plan = plan::plan(kernel.as_ref(), options)?;
+        let every = if options.collect.off_cpu() { switch_rate::stack_every(options) } else { 1 };
+        let plan = plan::plan(kernel.as_ref(), options, every)?;
         let wanted = events::ring_size(&plan, options.ring_memory, options.stack_bytes);
         let (rings, smaller) = events::rings(kernel.as_ref(), &plan.facts, wanted)?;
         let rings = Rings::new(rings);
@@ -180,9 +184,11 @@ impl Sampler {
             sampler.put_into(*process);
         }
         sampler.started = Timestamp::now();
-        sampler.intake.waits = sampler.plan.off_cpu.map(|_| Waits::new(sampler.started));
+        let everybody = options.scope == Scope::Machine;
+        sampler.intake.waits = sampler.plan.off_cpu.map(|_| Waits::new(sampler.started, everybody));
         sampler.events.enable_from(0);
         for process in processes {
+            sampler.know_threads(process, sampler.started);
             sampler.follow(process);
         }
         Ok(sampler)
@@ -221,7 +227,9 @@ impl Sampler {
         }
         let first = self.events.descriptors.len();
         let missing = self.put_into(process);
+        let now = Timestamp::now();
         self.events.enable_from(first);
+        self.know_threads(process, now);
         self.follow(process);
         missing
     }
@@ -237,13 +245,16 @@ impl Sampler {
         missing
     }
 
-    /// Watches a process's CPU time and its end, and knows its threads.
-    fn follow(&mut self, process: ProcessId) {
-        if let Some(waits) = &mut self.intake.waits {
-            for task in Process::new(process).tasks().unwrap_or_default() {
-                waits.present(Thread { process, id: task.id });
-            }
+    /// The threads a process has when it is first looked at; of others, records tell.
+    fn know_threads(&mut self, process: ProcessId, since: Timestamp) {
+        let Some(waits) = &mut self.intake.waits else { return };
+        for task in Process::new(process).tasks().unwrap_or_default() {
+            waits.present(Thread { process, id: task.id }, since);
         }
+    }
+
+    /// Watches a process's CPU time and its end.
+    fn follow(&mut self, process: ProcessId) {
         let pid = i32::try_from(process.0).ok().and_then(rustix::process::Pid::from_raw);
         let ending =
             pid.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
@@ -346,7 +357,13 @@ impl Sampler {
         self.drain(Until::End, tell);
         let counts = self.counts();
         if let Some(waits) = &mut self.intake.waits {
-            for wait in waits.open(ended, &runs) {
+            let tasks: HashMap<ThreadId, Task> = self
+                .followed
+                .keys()
+                .flat_map(|process| Process::new(*process).tasks().unwrap_or_default())
+                .map(|task| (task.id, task))
+                .collect();
+            for wait in waits.open(ended, &|thread| tasks.get(&thread.id).is_some_and(waits_now)) {
                 tell(&Record::OffCpu(wait));
             }
         }
@@ -359,13 +376,12 @@ impl Sampler {
     }
 }
 
-/// Whether a thread that never left its CPU runs; one that is gone did neither.
-fn runs(thread: Thread) -> bool {
-    let task = Process::new(thread.process)
-        .tasks()
-        .unwrap_or_default()
-        .into_iter()
-        .find(|task| task.id == thread.id);
-    task.and_then(|task| task.stat().ok())
-        .is_none_or(|stat| matches!(stat.state, TaskState::Running | TaskState::Dead | TaskState::Zombie))
+/// Whether a thread that was never seen to leave its CPU was not on one at all.
+fn waits_now(task: &Task) -> bool {
+    let over = [TaskState::Running, TaskState::Zombie, TaskState::Dead];
+    task.stat().is_ok_and(|stat| !over.contains(&stat.state))
 }
+
+/// A sampler may be driven by a thread of its own.
+const fn moves_between_threads<T: Send>() {}
+const _: () = moves_between_threads::<Sampler>();

@@ -10,7 +10,9 @@ use crate::record::{Leaving, Seen, SwitchId, Thread, Timestamp, Wait};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// It was there when we began, and has not moved since.
-    NotSeen,
+    NotSeen {
+        since: Timestamp,
+    },
     /// It began while we looked, and has not run yet.
     New,
     On,
@@ -33,6 +35,8 @@ struct Tracked {
 #[derive(Debug)]
 pub(crate) struct Waits {
     started: Timestamp,
+    /// Whether threads are told of that nobody listed before.
+    everybody: bool,
     threads: HashMap<ThreadId, Tracked>,
     next: u64,
     /// Switches whose other half is missing.
@@ -40,13 +44,13 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    pub(crate) fn new(started: Timestamp) -> Waits {
-        Waits { started, threads: HashMap::new(), next: 0, unpaired: 0 }
+    pub(crate) fn new(started: Timestamp, everybody: bool) -> Waits {
+        Waits { started, everybody, threads: HashMap::new(), next: 0, unpaired: 0 }
     }
 
-    /// A thread that was there when we began.
-    pub(crate) fn present(&mut self, thread: Thread) {
-        self.set(thread, State::NotSeen);
+    /// A thread that was there when we began to look at its process.
+    pub(crate) fn present(&mut self, thread: Thread, since: Timestamp) {
+        self.set(thread, State::NotSeen { since });
     }
 
     /// A thread began.
@@ -69,7 +73,6 @@ impl Waits {
 
     /// A thread left or came back; in the latter case its wait.
     pub(crate) fn switched(&mut self, thread: Thread, time: Timestamp, switch: Switch) -> Option<Wait> {
-        let started = self.started;
         let tracked = self.tracked(thread);
         let (before, stack) = (tracked.state, tracked.stack.take());
         let Switch::Out { preempted } = switch else {
@@ -78,9 +81,9 @@ impl Waits {
                 State::Off { since, leaving, switch } => {
                     Some(Wait { thread, from: since, to: time, leaving, switch, seen: Seen::Whole })
                 }
-                State::NotSeen => Some(Wait {
+                State::NotSeen { since } => Some(Wait {
                     thread,
-                    from: started.min(time),
+                    from: since.min(time),
                     to: time,
                     leaving: Leaving::Unknown,
                     switch: None,
@@ -101,8 +104,8 @@ impl Waits {
         None
     }
 
-    /// Waits that have not ended. `runs` says of a thread that never moved whether it ran all the time.
-    pub(crate) fn open(&mut self, end: Timestamp, runs: &dyn Fn(Thread) -> bool) -> Vec<Wait> {
+    /// Waits that have not ended. `waits` says of a thread that never moved whether it waits.
+    pub(crate) fn open(&mut self, end: Timestamp, waits: &dyn Fn(Thread) -> bool) -> Vec<Wait> {
         let mut waits: Vec<Wait> = std::mem::take(&mut self.threads)
             .into_iter()
             .filter_map(|(id, tracked)| {
@@ -112,15 +115,15 @@ impl Waits {
                         let to = end.max(since);
                         Some(Wait { thread, from: since, to, leaving, switch, seen: Seen::NotEnded })
                     }
-                    State::NotSeen if !runs(thread) => Some(Wait {
+                    State::NotSeen { since } if since < end && waits(thread) => Some(Wait {
                         thread,
-                        from: self.started,
-                        to: end.max(self.started),
+                        from: since,
+                        to: end,
                         leaving: Leaving::Unknown,
                         switch: None,
                         seen: Seen::Throughout,
                     }),
-                    State::NotSeen | State::New | State::On => None,
+                    State::NotSeen { .. } | State::New | State::On => None,
                 }
             })
             .collect();
@@ -132,9 +135,11 @@ impl Waits {
         self.threads.insert(thread.id, Tracked { process: thread.process, state, stack: None });
     }
 
-    /// One we have not heard of is taken for running: if it comes back first, that is counted as unpaired.
+    /// One we have not heard of is taken for running: if it comes back first, that is counted as unpaired. When
+    /// everybody is told of, it was there before.
     fn tracked(&mut self, thread: Thread) -> &mut Tracked {
-        let new = Tracked { process: thread.process, state: State::On, stack: None };
+        let state = if self.everybody { State::NotSeen { since: self.started } } else { State::On };
+        let new = Tracked { process: thread.process, state, stack: None };
         self.threads.entry(thread.id).or_insert(new)
     }
 }
@@ -153,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_from_leaving_to_coming_back() {
-        let mut waits = Waits::new(START);
+        let mut waits = Waits::new(START, false);
         let stack = waits.stack(thread(1));
         assert_eq!(waits.switched(thread(1), Timestamp(110), BLOCKS), None);
         let wait = waits.switched(thread(1), Timestamp(150), Switch::In).unwrap();
@@ -167,14 +172,14 @@ mod tests {
 
     #[test]
     fn what_began_before_or_has_not_ended_is_told_as_such() {
-        let mut waits = Waits::new(START);
+        let mut waits = Waits::new(START, false);
         for id in 1..=4 {
-            waits.present(thread(id));
+            waits.present(thread(id), START);
         }
         let wait = waits.switched(thread(1), Timestamp(130), Switch::In).unwrap();
         assert_eq!((wait.from, wait.to, wait.seen), (START, Timestamp(130), Seen::BeganBefore));
         waits.switched(thread(2), Timestamp(140), BLOCKS);
-        let open = waits.open(Timestamp(200), &|thread| thread.id.0 == 4);
+        let open = waits.open(Timestamp(200), &|thread| thread.id.0 != 4);
         let told: Vec<_> =
             open.iter().map(|wait| (wait.thread.id.0, wait.from.0, wait.to.0, wait.seen)).collect();
         assert_eq!(told, [(2, 140, 200, Seen::NotEnded), (3, 100, 200, Seen::Throughout)]);
@@ -182,19 +187,29 @@ mod tests {
     }
 
     #[test]
+    fn of_a_whole_machine_every_thread_was_there_before() {
+        let mut waits = Waits::new(START, true);
+        let wait = waits.switched(thread(1), Timestamp(130), Switch::In).unwrap();
+        assert_eq!((wait.from, wait.seen), (START, Seen::BeganBefore));
+        waits.began(thread(2));
+        assert_eq!(waits.switched(thread(2), Timestamp(130), Switch::In), None);
+        assert_eq!(waits.unpaired, 0);
+    }
+
+    #[test]
     fn threads_that_begin_and_end_are_not_taken_for_waiting() {
-        let mut waits = Waits::new(START);
+        let mut waits = Waits::new(START, false);
         waits.began(thread(1));
         assert_eq!(waits.switched(thread(1), Timestamp(120), Switch::In), None);
         waits.switched(thread(1), Timestamp(130), BLOCKS);
         waits.ended(ThreadId(1));
-        assert_eq!(waits.open(Timestamp(200), &|_| false), []);
+        assert_eq!(waits.open(Timestamp(200), &|_| true), []);
         assert_eq!(waits.unpaired, 0);
     }
 
     #[test]
     fn lost_halves_are_counted() {
-        let mut waits = Waits::new(START);
+        let mut waits = Waits::new(START, false);
         waits.switched(thread(1), Timestamp(110), Switch::In);
         waits.switched(thread(1), Timestamp(120), BLOCKS);
         waits.switched(thread(1), Timestamp(130), BLOCKS);

@@ -109,7 +109,7 @@ fn an_ordinary_user_gets_user_code_and_times() {
     assert_eq!((granted.on_cpu, granted.off_cpu), (Some(Placement::PerThread), Some(OffCpu::TimesOnly)));
     assert_eq!(granted.kernel, KernelSide::Hidden);
     assert_eq!(parts(&granted), [Part::LowCost, Part::KernelSide, Part::WaitStacks]);
-    let plan = plan(&kernel, &both()).unwrap();
+    let plan = plan(&kernel, &both(), 1).unwrap();
     let clock = plan.clock.unwrap().attr;
     assert!(clock.has(EXCLUDE_KERNEL | INHERIT | INHERIT_THREAD | CONTEXT_SWITCH | ABOUT_PROCESSES));
     assert_eq!(plan.switches, None, "the clock tells of switches, no second event is needed");
@@ -128,7 +128,7 @@ fn one_step_more_gives_the_kernel_side_of_own_processes() {
 #[test]
 fn times_of_waits_alone_need_an_event_that_never_fires() {
     let options = Options { collect: crate::options::Collect::OffCpu, ..options() };
-    let plan = plan(&Refusing::new(ordinary), &options).unwrap();
+    let plan = plan(&Refusing::new(ordinary), &options, 1).unwrap();
     assert_eq!(plan.clock, None);
     let switches = plan.switches.unwrap();
     assert_eq!(switches.attr.config, DUMMY, "context-switches would open, and never fire");
@@ -139,7 +139,7 @@ fn times_of_waits_alone_need_an_event_that_never_fires() {
 fn flags_that_an_old_kernel_does_not_know_are_left_out() {
     let kernel =
         Refusing::new(|attr, _| (attr.flags & (BUILD_ID | INHERIT_THREAD) != 0).then_some(Errno::INVAL));
-    let plan = plan(&kernel, &both()).unwrap();
+    let plan = plan(&kernel, &both(), 1).unwrap();
     assert!(plan.missing.is_empty(), "nothing that anybody would miss: {:?}", plan.missing);
     for planned in plan.clock.into_iter().chain(plan.switches) {
         assert_eq!(planned.attr.flags & (BUILD_ID | INHERIT_THREAD), 0);
@@ -150,7 +150,7 @@ fn flags_that_an_old_kernel_does_not_know_are_left_out() {
 #[test]
 fn a_kernel_that_knows_one_newer_flag_is_asked_for_that_one() {
     let kernel = Refusing::new(|attr, _| attr.has(INHERIT_THREAD).then_some(Errno::INVAL));
-    let plan = plan(&kernel, &both()).unwrap();
+    let plan = plan(&kernel, &both(), 1).unwrap();
     assert!(plan.clock.unwrap().attr.has(BUILD_ID));
     assert_eq!(plan.switches.unwrap().attr.flags & INHERIT_THREAD, 0);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::ThreadId;
 use perf_sampler::{
     Collect, Leaving, OffCpu, Options, Placement, PlacementWish, Sampler, Scope, Seen, Summary, Timestamp,
-    preflight,
+    WaitStacks, preflight,
 };
 use testbed::Target;
 
@@ -17,7 +17,7 @@ type Ran = BTreeMap<ThreadId, Duration>;
 
 /// Watches for so long, and counts beside it what each thread ran.
 pub(crate) fn watch(options: &Options, target: &Target, time: Duration) -> (Story, Summary, Ran) {
-    let sampler = Sampler::start(options).unwrap();
+    let sampler = Sampler::start(options).expect("it may sample");
     let started = sampler.started();
     let before = ran(pid(target));
     let mut after = Ran::new();
@@ -93,7 +93,8 @@ fn one_stack_in_ten_still_times_every_wait() {
         return;
     }
     let target = start("web-two-routes");
-    let options = Options { collect: Collect::OffCpu, wait_stack_every: 10, ..options(&target) };
+    let options =
+        Options { collect: Collect::OffCpu, wait_stacks: WaitStacks::OneIn(10), ..options(&target) };
     let (story, summary, ran) = watch(&options, &target, Duration::from_secs(3));
     adds_up(&story, &summary, &ran);
     let leavings = summary.counts.switches / 2;

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use model::ProcessId;
-use perf_sampler::{Collect, Options, PlacementWish, Sampler, Scope, preflight};
+use perf_sampler::{Collect, Options, Part, PlacementWish, Sampler, Scope, preflight};
 use process_view::Process;
 use tempfile::TempDir;
 use testbed::{Runtime, Target, shared};
@@ -51,12 +51,13 @@ fn a_sampler_run_by_somebody_else() {
             for missing in &granted.missing {
                 let _ = writeln!(out, "{missing}");
             }
+            let left_out = granted.missing.iter().any(|missing| matches!(missing.part, Part::Threads { .. }));
             let before = ran_in_all(process);
             let (story, summary) = sample(sampler, |story| match options.collect {
                 Collect::OnCpu => {
                     story.samples >= 100 && ran_in_all(process) - before > Duration::from_millis(100)
                 }
-                Collect::OffCpu | Collect::Both => story.waits.len() >= 50,
+                Collect::OffCpu | Collect::Both => left_out || story.waits.len() >= 50,
             });
             let sampled: Duration = story.sampled.values().sum();
             let _ =
@@ -213,9 +214,9 @@ fn few_descriptors_leave_threads_out_and_say_so() {
     if !may_watch_all() {
         return;
     }
-    let target = start("pool-starvation");
+    let target = start("healthy-busy-web");
     let threads = Process::new(ProcessId(target.pid())).tasks().unwrap().len();
-    assert!(threads > 15, "{threads} threads");
+    assert!(threads > 10, "{threads} threads");
     let limited = ["prlimit", "--nofile=32:32"];
     let text = Lookout::new().samples(&limited, ProcessId(target.pid()), "both thread");
     assert_has(
