@@ -7,7 +7,7 @@ use model::{ProcessId, ThreadId};
 use process_view::Process;
 use rustix::io::Errno;
 
-use crate::attr::{Attr, CPU_CLOCK, SAMPLE_STACK_USER};
+use crate::attr::{Attr, CONTEXT_SWITCHES, CPU_CLOCK, SAMPLE_STACK_USER};
 use crate::error::SamplerError;
 use crate::facts::Facts;
 use crate::granted::{Missing, Part};
@@ -46,7 +46,9 @@ pub(crate) struct Role {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) descriptors: Vec<OwnedFd>,
-    pub(crate) roles: HashMap<u64, Role>,
+    roles: HashMap<u64, Role>,
+    /// Whether stacks of threads that leave are told, and with a copy.
+    leaving: Option<StackCopy>,
     /// Threads that have events of their own.
     pub(crate) threads: Vec<ThreadId>,
 }
@@ -123,6 +125,22 @@ enum Put {
 }
 
 impl Events {
+    /// What a sample tells.
+    ///
+    /// The kernel hands a context switch to all events that wait for one, of whatever program, and writes the id of
+    /// the first into the samples of all (6.18 does). So only the ids of clocks can be trusted.
+    pub(crate) fn role_of_sample(&self, id: u64) -> Option<Role> {
+        match self.roles.get(&id) {
+            Some(role) if role.tells == Tells::Running => Some(*role),
+            _ => self.leaving.map(|copy| Role { tells: Tells::Leaving, copy, owner: None }),
+        }
+    }
+
+    /// What the event of a record that is no sample tells.
+    pub(crate) fn role(&self, id: u64) -> Option<Role> {
+        self.roles.get(&id).copied()
+    }
+
     /// Opens the events that watch CPUs.
     pub(crate) fn watch_cpus(
         &mut self,
@@ -219,6 +237,9 @@ impl Events {
         let tells = if attr.config == CPU_CLOCK { Tells::Running } else { Tells::Leaving };
         let copy =
             if attr.sample_type & SAMPLE_STACK_USER == 0 { StackCopy::None } else { StackCopy::Copied };
+        if attr.config == CONTEXT_SWITCHES {
+            self.leaving = Some(copy);
+        }
         self.roles.insert(id, Role { tells, copy, owner });
         self.descriptors.push(event);
         Ok(())

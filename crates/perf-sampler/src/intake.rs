@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{ProcessId, ThreadId};
 
-use crate::events::{Role, Tells};
+use crate::events::{Events, Role, Tells};
 use crate::options::{Children, Scope};
 use crate::owners::Owners;
 use crate::parse::{self, Body, MapBody, Origin, SampleBody, Switch};
@@ -62,7 +62,7 @@ impl Intake {
         &mut self,
         bytes: &[u8],
         behind: Option<(Switch, ThreadId)>,
-        role: &dyn Fn(u64) -> Option<Role>,
+        events: &Events,
         tell: &mut dyn FnMut(&Record<'_>),
     ) {
         let Some((origin, body)) = parse::parse(bytes) else {
@@ -91,7 +91,11 @@ impl Intake {
             self.counts.of_others += 1;
             return;
         }
-        let Some(role) = role(origin.event) else {
+        let role = match body {
+            Body::Sample(_) => events.role_of_sample(origin.event),
+            _ => events.role(origin.event),
+        };
+        let Some(role) = role else {
             self.counts.broken += 1;
             return;
         };
@@ -166,21 +170,26 @@ impl Intake {
             self.counts.broken += 1;
             return;
         };
-        self.counts.stack_bytes += stack.memory.len() as u64;
+        let stack_bytes = stack.memory.len() as u64;
         match role.tells {
             Tells::Running => {
                 self.counts.on_cpu += 1;
+                self.counts.stack_bytes += stack_bytes;
                 tell(&Record::OnCpu(Sample { thread, time, cpu, weight: self.period, stack }));
             }
             Tells::Leaving => {
-                self.counts.wait_stacks += 1;
                 let Some(waits) = &mut self.waits else { return };
+                let Some(id) = waits.stack(thread) else {
+                    self.counts.twice += 1;
+                    return;
+                };
+                self.counts.wait_stacks += 1;
+                self.counts.stack_bytes += stack_bytes;
                 let leaving = match behind {
                     Some((Switch::Out { preempted: true }, id)) if id == thread.id => Leaving::Preempted,
                     Some((Switch::Out { preempted: false }, id)) if id == thread.id => Leaving::Blocked,
                     _ => Leaving::Unknown,
                 };
-                let id = waits.stack(thread);
                 tell(&Record::SwitchOut(SwitchOut { id, thread, time, cpu, leaving, stack }));
             }
         }

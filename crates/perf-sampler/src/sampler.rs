@@ -342,11 +342,10 @@ impl Sampler {
     }
 
     fn drain(&mut self, until: Until, tell: &mut dyn FnMut(&Record<'_>)) {
-        let roles = &self.events.roles;
+        let events = &self.events;
         let intake = &mut self.intake;
-        let role = |id: u64| roles.get(&id).copied();
-        let leaves = |id: u64| role(id).is_some_and(|role| role.tells == Tells::Leaving);
-        self.rings.drain(until, &leaves, &mut |bytes, behind| intake.take(bytes, behind, &role, tell));
+        let leaves = |id: u64| events.role_of_sample(id).is_some_and(|role| role.tells == Tells::Leaving);
+        self.rings.drain(until, &leaves, &mut |bytes, behind| intake.take(bytes, behind, events, tell));
     }
 
     /// Stops, tells the rest, and adds up.

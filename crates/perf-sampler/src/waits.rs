@@ -63,12 +63,16 @@ impl Waits {
         self.threads.remove(&thread);
     }
 
-    /// The stack of a thread that is about to leave its CPU.
-    pub(crate) fn stack(&mut self, thread: Thread) -> SwitchId {
+    /// The stack of a thread that is about to leave its CPU. `None` when a second event tells it again.
+    pub(crate) fn stack(&mut self, thread: Thread) -> Option<SwitchId> {
         let id = SwitchId(self.next);
+        let tracked = self.tracked(thread);
+        if tracked.stack.is_some() {
+            return None;
+        }
+        tracked.stack = Some(id);
         self.next += 1;
-        self.tracked(thread).stack = Some(id);
-        id
+        Some(id)
     }
 
     /// A thread left or came back; in the latter case its wait.
@@ -160,10 +164,12 @@ mod tests {
     fn a_wait_is_from_leaving_to_coming_back() {
         let mut waits = Waits::new(START, false);
         let stack = waits.stack(thread(1));
+        assert!(stack.is_some());
+        assert_eq!(waits.stack(thread(1)), None, "told again by a second event");
         assert_eq!(waits.switched(thread(1), Timestamp(110), BLOCKS), None);
         let wait = waits.switched(thread(1), Timestamp(150), Switch::In).unwrap();
         assert_eq!((wait.from, wait.to), (Timestamp(110), Timestamp(150)));
-        assert_eq!((wait.leaving, wait.switch, wait.seen), (Leaving::Blocked, Some(stack), Seen::Whole));
+        assert_eq!((wait.leaving, wait.switch, wait.seen), (Leaving::Blocked, stack, Seen::Whole));
         waits.switched(thread(1), Timestamp(160), PREEMPTED);
         let wait = waits.switched(thread(1), Timestamp(170), Switch::In).unwrap();
         assert_eq!((wait.leaving, wait.switch), (Leaving::Preempted, None), "a stack is used once");

@@ -130,3 +130,22 @@ fn running_and_waiting_in_threads() {
     adds_up(&story, &summary, &ran);
     assert!(story.samples > 0);
 }
+
+#[test]
+fn two_samplers_of_one_process_do_not_disturb_each_other() {
+    if !may_watch_all() {
+        return;
+    }
+    // The kernel writes the same event id into the samples of both.
+    let target = start("web-two-routes");
+    let all = Options { collect: Collect::OffCpu, wait_stacks: WaitStacks::OneIn(1), ..options(&target) };
+    let other = Sampler::start(&all).unwrap();
+    let (story, summary, ran) = watch(&all, &target, Duration::from_secs(2));
+    let (other, _) = sample(other, |_| true);
+    for story in [&story, &other] {
+        let whole: Vec<_> = story.waits.iter().filter(|wait| whole(wait)).collect();
+        let with_stack = whole.iter().filter(|wait| wait.switch.is_some()).count();
+        assert!(with_stack * 20 >= whole.len() * 19, "{with_stack} of {}", whole.len());
+    }
+    adds_up(&story, &summary, &ran);
+}
