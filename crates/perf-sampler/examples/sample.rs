@@ -24,6 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         options.placement = PlacementWish::PerThread;
     }
 
+    if !perf_sampler::prefer_this_thread() {
+        println!("this user's threads may not be preferred");
+    }
     let begun = Instant::now();
     let mut sampler = Sampler::start(&options)?;
     println!(

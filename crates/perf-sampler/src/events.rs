@@ -53,7 +53,8 @@ pub(crate) struct Events {
     pub(crate) threads: Vec<ThreadId>,
 }
 
-/// Bytes of one CPU's ring that hold about half a second, as far as the memory goes.
+/// Bytes of one CPU's ring: two seconds of samples, as far as the memory goes. Half a second where locked memory is
+/// counted, so that usual limits suffice.
 pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     /// Header, chain and registers of a usual sample.
     const BESIDE_STACK: usize = 400;
@@ -61,7 +62,8 @@ pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     const FOR_SWITCHES: usize = 4 << 20;
     let rate = usize::try_from(plan.rate_hz).unwrap_or(usize::MAX);
     let stack = usize::try_from(stack_bytes).unwrap_or(0);
-    let samples = if plan.clock.is_some() { rate.saturating_mul(stack + BESIDE_STACK) / 2 } else { 0 };
+    let second = if plan.clock.is_some() { rate.saturating_mul(stack + BESIDE_STACK) } else { 0 };
+    let samples = if plan.facts.may_lock_memory() { second.saturating_mul(2) } else { second / 2 };
     let wanted = if plan.off_cpu.is_some() { samples.saturating_add(FOR_SWITCHES) } else { samples };
     let most = (memory / plan.facts.cpus.len().max(1)).max(SMALLEST_RING);
     let largest = most.checked_next_power_of_two().map_or(1 << 30, |up| if up == most { up } else { up / 2 });

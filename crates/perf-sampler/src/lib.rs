@@ -62,7 +62,7 @@ pub use record::{
     Addresses, FileKey, Leaving, Mapped, Record, Sample, Seen, StackView, SwitchId, SwitchOut, Thread,
     Timestamp, Wait,
 };
-pub use sampler::{Counts, Sampler, Summary, Wake, preflight};
+pub use sampler::{Counts, Sampler, Summary, Wake, prefer_this_thread, preflight};
 
 /// Reads one record of a ring, for fuzzing. Whether it was one.
 #[doc(hidden)]

@@ -1,13 +1,13 @@
 //! Threads and processes that come and go.
 
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use model::ProcessId;
-use perf_sampler::{Children, Collect, Options, PlacementWish, Sampler, Scope};
+use perf_sampler::{Children, Collect, Options, PlacementWish, Sampler, Scope, prefer_this_thread};
 use testbed::{Runtime, shared};
 
-use crate::{options, sample};
+use crate::{LONG, may_watch_all, options, sample};
 
 /// A shell whose children do the work, one after the other.
 struct Family(Child);
@@ -86,25 +86,64 @@ fn threads_born_later_are_seen_and_need_no_descriptors() {
     assert!(waited >= 90, "{waited} of {}", story.began.len());
 }
 
-/// Two hundred threads at a time, a thousand in all, each for a moment.
-const SWARM: &str = r#"
-import threading, time
-def live():
-    end = time.thread_time() + 0.002
-    while time.thread_time() < end: pass
-print("ready", flush=True)
-while True:
-    threads = [threading.Thread(target=live) for _ in range(200)]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
-"#;
+/// Tells a copy of this program to be a target.
+const TARGET: &str = "DRDOTNET_TEST_TARGET";
+
+/// Not a test of its own: what [`Family::copy`] runs, until it is killed.
+#[test]
+fn a_program_to_be_sampled() {
+    let burn = |time: Duration| {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    };
+    match std::env::var(TARGET).as_deref() {
+        // Two hundred threads at a time, each for a moment.
+        Ok("swarm") => loop {
+            std::thread::scope(|scope| {
+                for _ in 0..200 {
+                    scope.spawn(|| burn(Duration::from_millis(2)));
+                }
+            });
+        },
+        // Two hundred threads that run for as long as they can.
+        Ok("crowd") => std::thread::scope(|scope| {
+            for _ in 0..200 {
+                scope.spawn(|| burn(LONG));
+            }
+        }),
+        _ => {}
+    }
+}
+
+impl Family {
+    /// This program, as a target of this kind.
+    fn copy(kind: &str) -> Family {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "lives::a_program_to_be_sampled", "--quiet"]).env(TARGET, kind);
+        Family(command.stdout(Stdio::null()).spawn().expect("it starts"))
+    }
+}
+
+#[test]
+fn two_hundred_busy_threads_fit_into_the_rings() {
+    if !may_watch_all() {
+        return;
+    }
+    let crowd = Family::copy("crowd");
+    assert!(prefer_this_thread());
+    let options = Options { rate_hz: 999, ..Options::new(Scope::process(crowd.process())) };
+    let (story, summary) =
+        sample(Sampler::start(&options).unwrap(), |story| story.sampled.len() >= 150 && story.samples >= 500);
+    // None on a machine of one's own. Here the reader itself may have to wait for a CPU for longer than a ring holds.
+    let counts = summary.counts;
+    assert!(counts.lost * 20 <= story.samples, "{counts:?}");
+}
 
 #[test]
 fn a_thousand_threads_that_come_and_go() {
-    let Ok(child) = Command::new("python3").args(["-c", SWARM]).spawn() else {
-        panic!("needs python3");
-    };
-    let swarm = Family(child);
+    let swarm = Family::copy("swarm");
     for placement in [PlacementWish::PerThread, PlacementWish::Best] {
         let scope = Scope::process(swarm.process());
         let options = Options { collect: Collect::Both, rate_hz: 999, placement, ..Options::new(scope) };
