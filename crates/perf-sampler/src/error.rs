@@ -51,6 +51,6 @@ pub enum SamplerError {
 fn advice(remedies: &[Remedy]) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = write_remedies(&mut text, remedies);
+    let _ = write_remedies(&mut text, "to change that", remedies);
     text
 }

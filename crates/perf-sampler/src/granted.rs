@@ -255,13 +255,17 @@ impl fmt::Display for Remedy {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "missing: {}; because {}", self.part, self.cause)?;
-        write_remedies(f, &self.remedies)
+        write_remedies(f, "to add it", &self.remedies)
     }
 }
 
-pub(crate) fn write_remedies(f: &mut impl fmt::Write, remedies: &[Remedy]) -> fmt::Result {
+pub(crate) fn write_remedies(f: &mut impl fmt::Write, what_for: &str, remedies: &[Remedy]) -> fmt::Result {
     for (index, remedy) in remedies.iter().enumerate() {
-        write!(f, "{}{remedy}", if index == 0 { "; to add it: " } else { ", or " })?;
+        if index == 0 {
+            write!(f, "; {what_for}: {remedy}")?;
+        } else {
+            write!(f, ", or {remedy}")?;
+        }
     }
     Ok(())
 }

@@ -185,7 +185,7 @@ fn another_users_process_is_refused_with_what_would_help() {
     let text = Lookout::new().samples(&user.each_ref().map(String::as_str), ProcessId(target.pid()), "on");
     let refusal = format!(
         "error: the kernel does not let this process sample: process {0} is not this user's to look \
-                           into; to add it: run it as the user of process {0}, or run it as root",
+                           into; to change that: run it as the user of process {0}, or run it as root",
         target.pid()
     );
     assert_has(&text, &[&refusal]);
