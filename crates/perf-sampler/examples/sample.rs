@@ -2,12 +2,23 @@
 //! [thread]`.
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use model::ProcessId;
 use perf_sampler::{Collect, Leaving, Options, PlacementWish, Record, Sampler, Scope, Wake};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let word = |index: usize, default: &str| words.get(index).map_or(default.to_owned(), Clone::clone);
     let pid: ProcessId =

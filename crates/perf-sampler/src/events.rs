@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::attr::{Attr, CONTEXT_SWITCHES, CPU_CLOCK, SAMPLE_STACK_USER};
 use crate::error::SamplerError;
 use crate::facts::Facts;
-use crate::granted::{Missing, Part};
+use crate::granted::{Missing, OffCpu, Part};
 use crate::options::Placement;
 use crate::parse::StackCopy;
 use crate::plan::{Plan, Planned};
@@ -58,13 +58,19 @@ pub(crate) struct Events {
 pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     /// Header, chain and registers of a usual sample.
     const BESIDE_STACK: usize = 400;
-    /// Room for switches, which come as they like.
-    const FOR_SWITCHES: usize = 4 << 20;
+    /// Room for switches, which come as they like: with stacks, and without.
+    const FOR_STACKS: usize = 4 << 20;
+    const FOR_TIMES: usize = 1 << 20;
     let rate = usize::try_from(plan.rate_hz).unwrap_or(usize::MAX);
     let stack = usize::try_from(stack_bytes).unwrap_or(0);
     let second = if plan.clock.is_some() { rate.saturating_mul(stack + BESIDE_STACK) } else { 0 };
     let samples = if plan.facts.may_lock_memory() { second.saturating_mul(2) } else { second / 2 };
-    let wanted = if plan.off_cpu.is_some() { samples.saturating_add(FOR_SWITCHES) } else { samples };
+    let switches = match plan.off_cpu {
+        Some(OffCpu::WithStacks(_)) => FOR_STACKS,
+        Some(OffCpu::TimesOnly) => FOR_TIMES,
+        None => 0,
+    };
+    let wanted = samples.saturating_add(switches);
     let most = (memory / plan.facts.cpus.len().max(1)).max(SMALLEST_RING);
     let largest = most.checked_next_power_of_two().map_or(1 << 30, |up| if up == most { up } else { up / 2 });
     wanted.max(4 * SMALLEST_RING).checked_next_power_of_two().map_or(largest, |wanted| wanted.min(largest))
