@@ -1,0 +1,26 @@
+//! Profiles from the kernel: managed, runtime and kernel frames in one stack.
+//!
+//! ```text
+//! perf-sampler: records --> Intake: unwinds each stack at once, keeps addresses --+
+//!                                                                                 +--> finish --> stacks::Profile
+//! symbols: CodeMap (methods), native-symbols (libraries, kernel), PDBs (lines) ---+              and Quality
+//! ```
+//!
+//! **In:** the records of a sampler and, at the end, what the runtime says of its code. **Out:** one profile of the time on
+//! the CPU and one of the time off it, on one set of named stacks, and how good they are: what was lost, cut, unnamed,
+//! repaired.
+//!
+//! Stack copies are not kept: a stack is walked when its record comes. What can only be known when methods have names,
+//! the caller that frame pointers miss in the innermost frame, is put back at the end.
+//!
+//! It opens no event and asks no runtime; the caller does, in the order of its choice.
+#![forbid(unsafe_code)]
+
+mod intake;
+mod memory;
+mod naming;
+mod quality;
+
+pub use intake::{Intake, Side};
+pub use naming::{Names, Profiles};
+pub use quality::Quality;

@@ -1,0 +1,45 @@
+//! How good a profile is.
+
+/// How good a profile is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// Stacks that were walked.
+    pub stacks: u64,
+    /// Of those, the ones that reach the place where threads begin.
+    pub complete: u64,
+    /// Of those, the ones that end at the kernel's limit of frames.
+    pub at_limit: u64,
+    /// Innermost frames whose caller frame pointers miss, and which was put back.
+    pub callers_put_back: u64,
+    /// Managed frames of all samples.
+    pub managed_frames: u64,
+    /// Of those, the ones without a name.
+    pub managed_unnamed: u64,
+    /// Native frames of all samples.
+    pub native_frames: u64,
+    /// Of those, the ones of which only the library is known.
+    pub native_unnamed: u64,
+    /// Stubs of the runtime among the innermost frames: they have no method.
+    pub stubs: u64,
+    /// Waits that had no stack.
+    pub waits_without_stack: u64,
+}
+
+impl Quality {
+    /// The part of stacks that reach the place where threads begin, in per cent.
+    #[must_use]
+    pub fn complete_percent(&self) -> f64 {
+        percent(self.complete, self.stacks)
+    }
+
+    /// The part of managed frames that have a name, in per cent.
+    #[must_use]
+    pub fn named_percent(&self) -> f64 {
+        percent(self.managed_frames.saturating_sub(self.managed_unnamed), self.managed_frames)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shares are for people to read")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+}

@@ -1,0 +1,194 @@
+//! The walk from frame to frame.
+
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
+use framehop::{Error, FrameAddress, Unwinder as _};
+
+use crate::Modules;
+
+/// More frames than any sane stack; deep recursion is cut here.
+const MOST_FRAMES: usize = 4096;
+
+/// The registers that lead to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction.
+    pub instruction: u64,
+    /// The top of the stack.
+    pub stack: u64,
+    /// The frame, in code that keeps it.
+    pub frame: u64,
+}
+
+/// A thread at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// Its registers in user mode.
+    pub registers: Registers,
+    /// Its stack, from the top on.
+    pub stack: &'a [u8],
+    /// What the kernel saw by frame pointers, innermost first.
+    pub chain: &'a [u64],
+    /// How many frames the kernel looks at, at most.
+    pub chain_limit: usize,
+}
+
+/// How far a walk got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// To the place where threads begin.
+    Start,
+    /// To the end of the copied stack, and the kernel's chain does not continue it.
+    EndOfCopy,
+    /// To the kernel's limit of frames.
+    Limit,
+    /// To a place from which no caller could be found.
+    Broken,
+}
+
+/// Walks stacks of one process.
+pub struct Unwinder {
+    /// The libraries; more are added as they are mapped.
+    pub modules: Modules,
+    cache: CacheX86_64,
+}
+
+impl Unwinder {
+    /// A walker over these libraries.
+    #[must_use]
+    pub fn new(modules: Modules) -> Unwinder {
+        Unwinder { modules, cache: CacheX86_64::new() }
+    }
+
+    /// Walks one stack: `frames` gets its addresses, innermost first; all but the first are return addresses.
+    pub fn walk(&mut self, thread: &Snapshot<'_>, frames: &mut Vec<u64>) -> Reached {
+        frames.clear();
+        let Registers { instruction, stack, frame } = thread.registers;
+        let mut registers = UnwindRegsX86_64::new(instruction, stack, frame);
+        let mut read = |address: u64| word(thread, address).ok_or(());
+        let mut address = FrameAddress::from_instruction_pointer(instruction);
+        frames.push(instruction);
+        let ended = loop {
+            if frames.len() >= MOST_FRAMES {
+                break Reached::Limit;
+            }
+            let step =
+                self.modules.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read);
+            match step {
+                Ok(Some(caller)) => {
+                    let Some(next) = FrameAddress::from_return_address(caller) else { break Reached::Start };
+                    frames.push(caller);
+                    address = next;
+                }
+                Ok(None) => break Reached::Start,
+                Err(Error::CouldNotReadStack(at)) if is_behind(thread, at) => break Reached::EndOfCopy,
+                Err(_) => break Reached::Broken,
+            }
+        };
+        match ended {
+            Reached::Start | Reached::Limit => ended,
+            _ => continue_by_chain(thread, frames, ended),
+        }
+    }
+}
+
+/// Goes on where the kernel's chain has the same frame. Its chain may be longer even if ours broke off.
+fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reached) -> Reached {
+    let limit = thread.chain.len() >= thread.chain_limit;
+    let by_chain = |_: usize| if limit { Reached::Limit } else { Reached::Start };
+    // The outermost frame that both have.
+    for at in (0..frames.len()).rev() {
+        let Some(same) = frames.get(at).and_then(|frame| thread.chain.iter().rposition(|link| link == frame))
+        else {
+            continue;
+        };
+        let rest = thread.chain.get(same + 1..).unwrap_or_default();
+        if rest.len() >= frames.len() - at - 1 {
+            frames.truncate(at + 1);
+            frames.extend_from_slice(rest);
+            // A chain that ends by itself ends at the start of the thread, or where it was broken: the caller of
+            // this crate looks at the last frame to tell.
+            return if rest.is_empty() { ended } else { by_chain(at) };
+        }
+        return ended;
+    }
+    if thread.chain.len() > frames.len() {
+        frames.clear();
+        frames.extend_from_slice(thread.chain);
+        return by_chain(0);
+    }
+    ended
+}
+
+/// A word of the copied stack.
+fn word(thread: &Snapshot<'_>, address: u64) -> Option<u64> {
+    let at = usize::try_from(address.checked_sub(thread.registers.stack)?).ok()?;
+    let bytes = thread.stack.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// Whether an address lies behind the copy, rather than before it, where nothing but a mistake leads.
+fn is_behind(thread: &Snapshot<'_>, address: u64) -> bool {
+    address >= thread.registers.stack
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use native_symbols::DebugFolders;
+
+    fn unwinder() -> Unwinder {
+        Unwinder::new(Modules::new(DebugFolders::default()))
+    }
+
+    /// Frames linked by their frame pointers: each is two words, the caller's frame and the return address.
+    fn linked(frames: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in 0..frames {
+            let next = if number + 1 < frames { 0x1000 + (number + 1) * 16 } else { 0 };
+            bytes.extend_from_slice(&next.to_le_bytes());
+            bytes.extend_from_slice(&(0x40_0000 + number).to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn frame_pointers_lead_to_the_start() {
+        let stack = linked(5);
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_limit: 127 };
+        let mut frames = Vec::new();
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+        assert_eq!(frames.len(), 6);
+    }
+
+    #[test]
+    fn the_kernels_chain_goes_on_where_the_copy_ends() {
+        let stack = linked(5);
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let chain = [0x50_0000, 0x40_0000, 0x40_0001, 0x40_0002, 0x40_0003, 0x40_0004];
+        let snapshot = Snapshot { registers, stack: &stack[..40], chain: &chain, chain_limit: 127 };
+        let mut frames = Vec::new();
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+        assert_eq!(frames, chain);
+        let cut = Snapshot { chain_limit: 6, ..snapshot };
+        assert_eq!(unwinder().walk(&cut, &mut frames), Reached::Limit);
+        // Without a chain the copy is all there is.
+        let alone = Snapshot { chain: &[], ..snapshot };
+        assert_eq!(unwinder().walk(&alone, &mut frames), Reached::EndOfCopy);
+        assert_eq!(frames, chain[..3]);
+    }
+
+    #[test]
+    fn a_stack_that_leads_in_circles_ends() {
+        let mut stack = linked(2);
+        stack[16..24].copy_from_slice(&0x1000u64.to_le_bytes());
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_limit: 127 };
+        let mut frames = Vec::new();
+        let _ = unwinder().walk(&snapshot, &mut frames);
+        assert!(frames.len() <= MOST_FRAMES);
+        let wild = Registers { instruction: u64::MAX, stack: u64::MAX - 4, frame: u64::MAX };
+        let snapshot = Snapshot { registers: wild, stack: &stack, chain: &[], chain_limit: 127 };
+        assert_ne!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+    }
+}
