@@ -107,7 +107,11 @@ impl Followed {
         match view.registers {
             Some(registers) => {
                 let thread = Snapshot {
-                    registers: Registers { instruction: registers.ip, stack: registers.sp, frame: registers.bp },
+                    registers: Registers {
+                        instruction: registers.ip,
+                        stack: registers.sp,
+                        frame: registers.bp,
+                    },
                     stack: view.memory,
                     chain: &chain,
                     chain_limit: limit as usize,
@@ -186,7 +190,13 @@ impl Intake {
                 let walked = followed.walk(&sample.stack, limit, frames);
                 let weight_ns = u64::try_from(sample.weight.as_nanos()).unwrap_or(u64::MAX);
                 let thread = sample.thread.id.0;
-                followed.samples.push(Taken { at: sample.time, weight_ns, thread, side: Side::OnCpu, walked });
+                followed.samples.push(Taken {
+                    at: sample.time,
+                    weight_ns,
+                    thread,
+                    side: Side::OnCpu,
+                    walked,
+                });
             }
             Record::SwitchOut(out) => {
                 let (followed, frames) = self.of(out.thread);
@@ -215,8 +225,7 @@ impl Intake {
     }
 
     fn of(&mut self, thread: Thread) -> (&mut Followed, &mut Vec<u64>) {
-        let followed =
-            self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
+        let followed = self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
         (followed, &mut self.frames)
     }
 }

@@ -20,6 +20,7 @@ mod intake;
 mod memory;
 mod naming;
 mod quality;
+mod unknown;
 
 pub use intake::{Intake, Side};
 pub use naming::{Names, Profiles};

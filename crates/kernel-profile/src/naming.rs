@@ -9,9 +9,9 @@ use perf_sampler::Timestamp;
 use stacks::{Profile, ProfileThread, Sample, StackKey, ThreadSlot, Weight};
 use symbols::{CodeMap, Position, SourceLookup};
 
+use crate::Quality;
 use crate::intake::{Followed, Intake, KERNEL, Side, TOP_WORDS, Taken};
 use crate::memory::Memory;
-use crate::Quality;
 
 /// Bytes of a method that are looked at to see how it keeps its frame.
 const PROLOGUE: usize = 64;
@@ -71,11 +71,8 @@ impl Intake {
         let (frames, nodes) = process.table.named(|address| namer.frame(address));
         let mut quality = process.quality;
         count(&process, &namer.kinds, &mut quality);
-        let without_symbols = namer
-            .native
-            .without_symbols()
-            .map(|(path, id)| (path.to_owned(), id.cloned()))
-            .collect();
+        let without_symbols =
+            namer.native.without_symbols().map(|(path, id)| (path.to_owned(), id.cloned())).collect();
         let blank = Profile {
             title: String::new(),
             weight: Weight::Nanoseconds,
@@ -156,7 +153,8 @@ fn missing_caller(
             let inside = usize::try_from(address.0.checked_sub(start)?).ok()?;
             let length = usize::try_from(method.code_bytes()).unwrap_or(usize::MAX);
             // The beginning, and what comes next at the sampled place.
-            let bytes = prologues.entry(start).or_insert_with(|| memory.read(start, length.min(1 << 16).max(PROLOGUE)));
+            let bytes =
+                prologues.entry(start).or_insert_with(|| memory.read(start, length.clamp(PROLOGUE, 1 << 16)));
             unwinding::leaf::skipped_caller(bytes, inside, top)?
         }
         // A stub keeps nothing on the stack: its caller is at the top.
@@ -215,8 +213,11 @@ impl Namer<'_> {
             .find_map(|position| Some((self.names.code.method_for(address, position)?, position)));
         if let Some((method, position)) = found {
             let frame = method.frame();
-            let frame =
-                if symbols::is_framework(&frame) { frame } else { self.source.frame_of(&method, address, position) };
+            let frame = if symbols::is_framework(&frame) {
+                frame
+            } else {
+                self.source.frame_of(&method, address, position)
+            };
             return (frame, Kind::Managed);
         }
         let Some(mapping) = self.process.map.find(address.0) else {

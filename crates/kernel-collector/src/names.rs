@@ -1,0 +1,246 @@
+//! Names of code, from the runtime of one process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
+use event_session::{Going, Observer, Seen, observe};
+use runtime_events::{RuntimeEvent, keyword};
+use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+/// Room for code that comes while we look: some thousand methods between two readings.
+const LIVE_BUFFER_MB: u32 = 4;
+/// Room for all names at once, in the target, for as long as it takes to send them.
+const RUNDOWN_BUFFER_MB: u32 = 32;
+
+/// Why a process has no names, or not all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamesFailure {
+    /// There is no way to its runtime.
+    NoRuntime,
+    /// Its runtime refused, or the connection broke.
+    Refused(String),
+    /// It did not answer in time.
+    NoAnswer,
+}
+
+/// How the names of a process were got.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// Methods with a name.
+    pub methods: u64,
+    /// Bytes that came for it.
+    pub bytes: u64,
+    /// Events that came for it.
+    pub events: u64,
+    /// Events that the runtime dropped.
+    pub lost: u64,
+    /// How often the runtime was asked for all its names.
+    pub asked: u32,
+    /// How long the answers took, together.
+    pub took: Duration,
+    /// What went wrong.
+    pub failure: Option<NamesFailure>,
+}
+
+/// Code that both sessions tell of.
+pub(crate) type SharedCode = Arc<Mutex<CodeMap>>;
+
+struct Learner {
+    code: SharedCode,
+}
+
+impl Observer for Learner {
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        // Ticks of the runtime are nanoseconds of the kernel's clock.
+        let at_ns = seen.event.header.timestamp.0;
+        self.code.lock().unwrap_or_else(PoisonError::into_inner).learn_at(event, at_ns);
+    }
+}
+
+/// What a session came to.
+struct Came {
+    events: u64,
+    bytes: u64,
+    lost: u64,
+    took: Duration,
+}
+
+type Outcome = Result<Came, IpcError>;
+
+/// A thread that will say how its session went.
+struct Session {
+    outcome: Receiver<Outcome>,
+}
+
+impl Session {
+    /// Waits for the end of the session. `None` when it takes longer.
+    fn end(&self, patience: Duration) -> Option<Outcome> {
+        match self.outcome.recv_timeout(patience) {
+            Ok(outcome) => Some(outcome),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+/// Names of one process, from the moment it is made on.
+pub(crate) struct NameSource {
+    client: Option<Client>,
+    code: SharedCode,
+    stop: Arc<AtomicBool>,
+    live: Option<Session>,
+    rundown: Option<Session>,
+    naming: Naming,
+}
+
+impl NameSource {
+    /// Begins to learn. Nothing is waited for.
+    pub(crate) fn begin(client: Option<Client>) -> NameSource {
+        let mut source = NameSource {
+            client,
+            code: SharedCode::default(),
+            stop: Arc::default(),
+            live: None,
+            rundown: None,
+            naming: Naming::default(),
+        };
+        if let Some(client) = source.client.clone() {
+            let (began, begun) = channel();
+            source.live = Some(source.listen(client.clone(), began));
+            source.rundown = Some(source.ask(client, Some(begun)));
+        } else {
+            source.naming.failure = Some(NamesFailure::NoRuntime);
+        }
+        source
+    }
+
+    pub(crate) fn code(&self) -> &SharedCode {
+        &self.code
+    }
+
+    /// Waits until the names of all code that was there at the beginning are known.
+    pub(crate) fn ready(&mut self, patience: Duration) -> bool {
+        let Some(rundown) = &self.rundown else { return true };
+        match rundown.end(patience) {
+            Some(outcome) => {
+                self.rundown = None;
+                self.count(outcome);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Asks for all names once more.
+    pub(crate) fn ask_again(&mut self, patience: Duration) {
+        if let Some(client) = self.client.clone().filter(|_| self.rundown.is_none()) {
+            self.rundown = Some(self.ask(client, None));
+        }
+        self.ready(patience);
+    }
+
+    /// Tells the runtime that nobody listens any more.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// How it went. To be called after [`NameSource::stop`].
+    pub(crate) fn finish(mut self, patience: Duration) -> (SharedCode, Naming) {
+        let until = Instant::now() + patience;
+        if !self.ready(patience) {
+            self.naming.failure.get_or_insert(NamesFailure::NoAnswer);
+        }
+        if let Some(live) = self.live.take() {
+            match live.end(until.saturating_duration_since(Instant::now())) {
+                Some(outcome) => self.count(outcome),
+                None => _ = self.naming.failure.get_or_insert(NamesFailure::NoAnswer),
+            }
+        }
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        code.settle();
+        self.naming.methods = code.naming().methods;
+        drop(code);
+        (self.code, self.naming)
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Ok(came) => {
+                self.naming.bytes += came.bytes;
+                self.naming.events += came.events;
+                self.naming.lost += came.lost;
+                self.naming.took += came.took;
+            }
+            Err(error) => {
+                self.naming.failure.get_or_insert(NamesFailure::Refused(error.to_string()));
+            }
+        }
+    }
+
+    /// A session that tells of code that comes and goes, until [`NameSource::stop`].
+    fn listen(&self, client: Client, began: Sender<()>) -> Session {
+        let request = TraceRequest {
+            rundown: Rundown::None,
+            stacks: false,
+            ..TraceRequest::new(LIVE_BUFFER_MB, vec![Provider::new(RUNTIME, LIVE_FOR_LINES, Level::Verbose)])
+        };
+        let stop = Arc::clone(&self.stop);
+        let mut began = Some(began);
+        self.run("names-live", client, request, None, move |waiting| {
+            drop(began.take());
+            if stop.load(Ordering::Acquire) {
+                return Going::Stop;
+            }
+            std::thread::sleep(waiting.min(Duration::from_millis(20)));
+            Going::On
+        })
+    }
+
+    /// A session that is stopped at once: the runtime then tells of all code that it has.
+    fn ask(&mut self, client: Client, after: Option<Receiver<()>>) -> Session {
+        self.naming.asked += 1;
+        let request = TraceRequest {
+            rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
+            stacks: false,
+            ..TraceRequest::new(
+                RUNDOWN_BUFFER_MB,
+                vec![Provider::new(RUNTIME, keyword::LOADER, Level::Informational)],
+            )
+        };
+        self.run("names-all", client, request, after, |_| Going::Stop)
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        client: Client,
+        request: TraceRequest,
+        after: Option<Receiver<()>>,
+        mut wait: impl FnMut(Duration) -> Going + Send + 'static,
+    ) -> Session {
+        let learner = Learner { code: Arc::clone(&self.code) };
+        let (tell, outcome) = channel();
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let started = thread.spawn(move || {
+            if let Some(after) = after {
+                // Ends when the other session has begun, or has failed to.
+                let _ = after.recv();
+            }
+            let begin = Instant::now();
+            let driven = observe(&client, &request, learner, |waiting| wait(waiting.slice));
+            let came = driven.map(|driven| Came {
+                events: driven.value.events,
+                bytes: driven.bytes,
+                lost: driven.value.losses.events,
+                took: begin.elapsed(),
+            });
+            let _ = tell.send(came);
+        });
+        // Without a thread there is no outcome, which counts as no answer.
+        drop(started);
+        Session { outcome }
+    }
+}

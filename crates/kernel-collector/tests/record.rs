@@ -1,0 +1,62 @@
+//! Real processes, recorded.
+
+use std::time::{Duration, Instant};
+
+use kernel_collector::{Collecting, Recorded, Request, Target};
+use model::FrameKind;
+use perf_sampler::{Collect, Wake};
+use stacks::Profile;
+use testbed::Runtime;
+
+fn target_of(target: &testbed::Target) -> Target {
+    Target::from(
+        &discovery::find(model::ProcessId(target.pid()), &discovery::Options::default())
+            .expect("it is there"),
+    )
+}
+
+/// Records until there are so many samples.
+fn record(targets: Vec<Target>, collect: Collect, samples: u64) -> Recorded {
+    let mut request = Request::new(targets, collect);
+    request.sampling.rate_hz = 499;
+    let mut collecting = Collecting::start(request).expect("root may sample");
+    let begin = Instant::now();
+    while collecting.counts().on_cpu + collecting.counts().wait_stacks < samples {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", collecting.counts());
+        if collecting.wait(Duration::from_millis(200)).expect("it waits") == Wake::TargetsEnded {
+            break;
+        }
+    }
+    collecting.finish()
+}
+
+/// The part of a profile's time with a frame of this name in its stack, in per cent.
+fn share(profile: &Profile, name: &str) -> f64 {
+    let with = |sample: &&stacks::Sample| {
+        sample.stack.is_some_and(|stack| {
+            profile.stack(stack).any(|frame| profile.frames[frame.0 as usize].name.contains(name))
+        })
+    };
+    let part: u64 = profile.samples.iter().filter(with).map(|sample| sample.weight).sum();
+    100.0 * part as f64 / profile.total() as f64
+}
+
+#[test]
+fn a_hot_method_is_named_from_the_kernel_to_the_start_of_its_thread() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let target = testbed::shared().target("hot-method", runtime).start().expect("the patient starts");
+        let recorded = record(vec![target_of(&target)], Collect::OnCpu, 400);
+        let process = &recorded.processes[0];
+        assert_eq!(process.naming.failure, None, "{runtime}");
+        assert!(process.naming.methods > 100, "{runtime}: {:?}", process.naming);
+        let quality = process.profiles.quality;
+        assert!(quality.named_percent() >= 99.5, "{runtime}: {quality:?}");
+        assert!(quality.complete_percent() >= 98.0, "{runtime}: {quality:?}");
+        let profile = &process.profiles.on_cpu;
+        assert!(share(profile, "start_thread") + share(profile, "clone") > 50.0, "{runtime}");
+        let own =
+            profile.frames.iter().find(|frame| frame.kind == FrameKind::Managed && frame.line.is_some());
+        assert!(own.is_some(), "{runtime}: no frame has a line");
+        assert!(target.is_alive(), "{}", target.stderr_text());
+    }
+}
