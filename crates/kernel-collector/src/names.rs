@@ -1,7 +1,7 @@
 //! Names of code, from the runtime of one process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -79,10 +79,7 @@ struct Session {
 impl Session {
     /// Waits for the end of the session. `None` when it takes longer.
     fn end(&self, patience: Duration) -> Option<Outcome> {
-        match self.outcome.recv_timeout(patience) {
-            Ok(outcome) => Some(outcome),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.outcome.recv_timeout(patience).ok()
     }
 }
 
