@@ -44,7 +44,7 @@ fn path(cache: &CacheArg) -> Result<(), Failure> {
     let folder = folder_of(cache)?;
     let contents = Cache::contents(&folder);
     to_stdout(&format!("{}\n", folder.display()))?;
-    to_stderr(&format!("{} files, {}\n", contents.files, format_bytes(contents.bytes)));
+    to_stderr(&format!("{}\n", screen::amount(contents.files, contents.bytes)));
     Ok(())
 }
 

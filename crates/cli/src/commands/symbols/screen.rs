@@ -39,9 +39,9 @@ pub fn fetched(list: &List<'_>, dry: bool, screen: &Screen) -> String {
         lines.push("There is nothing to fetch.".to_owned());
     }
     if let Some(cache) = cache.filter(|_| !came.is_empty()) {
-        let (files, bytes) = (came.len(), format_bytes(came.iter().sum()));
-        let all = format!("{} files, {}", cache.files, format_bytes(cache.bytes));
-        lines.push(format!("Fetched {files} files, {bytes}, into {folder} (now {all})."));
+        let now = amount(u64::try_from(came.len()).unwrap_or(u64::MAX), came.iter().sum());
+        let all = amount(cache.files, cache.bytes);
+        lines.push(format!("Fetched {now}, into {folder}, which has {all} now."));
     }
     lines.extend(reasons(list.rows));
     lines.extend(impostors(list.rows));
@@ -52,6 +52,12 @@ pub fn fetched(list: &List<'_>, dry: bool, screen: &Screen) -> String {
         text.push('\n');
     }
     text + &recipe(list.rows, dry, &folder)
+}
+
+/// Files and how long they are.
+pub fn amount(files: u64, bytes: u64) -> String {
+    let plural = if files == 1 { "" } else { "s" };
+    format!("{files} file{plural}, {}", format_bytes(bytes))
 }
 
 /// The libraries, the ones without symbols first: they are what this is about.
