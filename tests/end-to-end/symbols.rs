@@ -7,6 +7,7 @@ mod debug_elf;
 mod loopback;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -80,15 +81,19 @@ fn build_id(user: &User, pid: &str) -> String {
     found["build_id"].as_str().expect("a build id").to_owned()
 }
 
-/// A server that has the debug file of one build, which names the whole library.
+/// A debug file of a build, which names the whole library.
+fn debug_file_of(id: &str) -> Vec<u8> {
+    let digits = (0..id.len()).step_by(2).map(|at| &id[at..at + 2]);
+    let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).expect("two digits")).collect();
+    debug_file(&bytes, &[(NAME, 0, 1 << 30)])
+}
+
+/// A server that has the debug file of one build.
 fn server_of(id: &str) -> Loopback {
-    let bytes: Vec<u8> = (0..id.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&id[at..at + 2], 16).expect("hexadecimal digits"))
-        .collect();
+    let file = debug_file_of(id);
     let key = format!("/_.debug/elf-buildid-sym-{id}/_.debug");
     Loopback::start(move |path| match path == key {
-        true => Reply::file(debug_file(&bytes, &[(NAME, 0, 1 << 30)])),
+        true => Reply::file(file.clone()),
         false => Reply::status(404),
     })
 }
@@ -165,6 +170,15 @@ fn what_a_server_has_is_fetched_once_and_names_code() {
     let path = said(&mut command(&user, &["symbols", "path"]));
     assert_eq!((path.code, path.stdout), (Some(0), format!("{}\n", cache(&user).display())));
     assert!(path.stderr.starts_with("1 file, "), "{}", path.stderr);
+}
+
+#[test]
+fn the_list_fits_a_narrow_terminal() {
+    let (user, target) = (User::new(), target());
+    let pid = target.pid().to_string();
+    let Some(screen) = user.sees(80, &["symbols", "list", &pid], &[("NO_COLOR", "1")]) else { return };
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    assert!(screen.contains("\nlibcoreclr.so "), "{screen}");
 }
 
 #[test]
@@ -276,6 +290,41 @@ fn servers_are_chosen_by_variables_and_proxies_are_used() {
     let through = said(asking.env("HTTPS_PROXY", proxy.url()));
     assert_eq!(through.code, Some(37), "{through:?}");
     assert_eq!(proxy.asked(), ["symbols.invalid:443"]);
+}
+
+#[test]
+fn encrypted_servers_are_believed_when_their_authority_is() {
+    let (user, target) = (User::new(), target());
+    let pid = target.pid().to_string();
+    let folder = user.folder().join("www");
+    for library in listed(&user, &pid)["libraries"].as_array().expect("a list") {
+        let id = library["build_id"].as_str().unwrap_or_default();
+        let place = folder.join(format!("_.debug/elf-buildid-sym-{id}"));
+        fs::create_dir_all(&place).expect("a folder");
+        fs::write(place.join("_.debug"), debug_file_of(id)).expect("a file");
+    }
+    let mut make = Command::new("openssl");
+    make.args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+    make.args(["-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=symbols"]);
+    make.args(["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    match make.current_dir(&folder).output() {
+        Ok(made) if made.status.success() => {}
+        other => return skip(&format!("openssl makes no certificate: {other:?}")),
+    }
+    let mut serve = Command::new("openssl");
+    serve.args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem", "-WWW"]);
+    let mut running = start(serve.current_dir(&folder));
+    let lines = BufReader::new(running.child().stdout.as_mut().expect("its output")).lines();
+    let line = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
+    let server = format!("https://{}", line.expect("the server listens"));
+    let fetch = ["symbols", "fetch", "-p", &pid, "--server", &server];
+
+    let stranger = said(&mut command(&user, &fetch));
+    assert_eq!(stranger.code, Some(37), "{stranger:?}");
+    assert!(stranger.stderr.to_lowercase().contains("certificate"), "{}", stranger.stderr);
+    let known = said(command(&user, &fetch).env("SSL_CERT_FILE", folder.join("cert.pem")));
+    assert_eq!(known.code, Some(0), "{known:?}");
+    assert_eq!(library(&listed(&user, &pid), "/libcoreclr.so")["symbols"], "cached");
 }
 
 #[test]

@@ -179,6 +179,17 @@ fn a_server_that_is_not_there_is_waited_for_once() {
 }
 
 #[test]
+fn a_server_that_does_not_speak_tls_is_not_reached() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::create(folder.path().to_owned()).unwrap();
+    let server = Loopback::start(|_| Reply::file(good()));
+    let address = server.url().replace("http://", "https://");
+    let outcome = fetcher(&[&address], limits()).fetch(&wanted(), &cache, &mut go_on).unwrap();
+    let Outcome::Missing(tries) = outcome else { panic!("{outcome:?}") };
+    assert!(matches!(tries[0].problem, Problem::Unreachable(_) | Problem::Cut(_)), "{tries:?}");
+}
+
+#[test]
 fn a_server_that_only_fails_is_not_asked_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::create(folder.path().to_owned()).unwrap();
