@@ -67,6 +67,12 @@ pub enum Code {
     DumpFailed = 33,
     /// The process cannot write where its core dump should go.
     DumpPlace = 34,
+    /// No symbols came: no server could be reached.
+    NoSymbolServer = 37,
+    /// No symbols came: no server has them.
+    NoSymbols = 38,
+    /// No symbols came: what servers sent could not be used.
+    BadSymbols = 39,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }
