@@ -72,7 +72,8 @@ impl Descriptor {
         if !memory.read(u64::from_le_bytes(table), &mut bytes) {
             return Err(damaged("its addresses cannot be read"));
         }
-        descriptor.addresses = bytes.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
+        descriptor.addresses =
+            bytes.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
         Ok(descriptor)
     }
 
@@ -145,7 +146,9 @@ fn number(value: &Value) -> Option<u64> {
 fn global(value: &Value) -> Option<Global> {
     match value {
         Value::Array(list) => match &list[..] {
-            [Value::Array(index), ..] => Some(Global::Address(usize::try_from(number(index.first()?)?).ok()?)),
+            [Value::Array(index), ..] => {
+                Some(Global::Address(usize::try_from(number(index.first()?)?).ok()?))
+            }
             // Without a type, a list of one number is an index too.
             [only @ Value::Number(_)] => Some(Global::Address(usize::try_from(number(only)?).ok()?)),
             [value, ..] => number(value).map(Global::Number),

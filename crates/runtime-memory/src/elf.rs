@@ -40,7 +40,8 @@ impl Loaded {
         let (mut bias, mut dynamic) = (None, None);
         for index in 0..u64::from(count) {
             let header = headers.checked_add(index.checked_mul(size)?)?;
-            let (offset, address) = (memory.u64(header.checked_add(8)?)?, memory.u64(header.checked_add(16)?)?);
+            let (offset, address) =
+                (memory.u64(header.checked_add(8)?)?, memory.u64(header.checked_add(16)?)?);
             match memory.u32(header)? {
                 PT_LOAD if offset == 0 => bias = Some(base.wrapping_sub(address)),
                 PT_DYNAMIC => dynamic = Some(address),

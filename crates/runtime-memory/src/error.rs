@@ -50,13 +50,17 @@ pub enum Error {
         file: String,
     },
     /// The machine code is of a kind that is not known here.
-    #[error("the runtime of process {pid} is not for x64: its memory is not understood; names need its diagnostics port")]
+    #[error(
+        "the runtime of process {pid} is not for x64: its memory is not understood; names need its diagnostics port"
+    )]
     Architecture {
         /// Which process.
         pid: ProcessId,
     },
     /// The runtime's description of itself is of another kind than those of .NET 9 and 10.
-    #[error("the runtime's description of its memory is of an unknown kind: {what}; names need its diagnostics port")]
+    #[error(
+        "the runtime's description of its memory is of an unknown kind: {what}; names need its diagnostics port"
+    )]
     Unknown {
         /// What is other.
         what: String,

@@ -65,6 +65,7 @@ pub(crate) trait Memory {
 }
 
 const PAGE: u64 = 4096;
+const PAGE_BYTES: usize = 4096;
 /// So many pages are kept: 16 MB.
 const MOST_PAGES: usize = 4096;
 
@@ -101,7 +102,7 @@ impl Pages {
             self.pages.clear();
         }
         let page = self.pages.entry(start).or_insert_with(|| {
-            let mut page = vec![0; PAGE as usize].into_boxed_slice();
+            let mut page = vec![0; PAGE_BYTES].into_boxed_slice();
             memory.read(start, &mut page).then_some(page)
         });
         page.as_deref()?.get(usize::try_from(address - start).ok()?..)
@@ -172,9 +173,9 @@ impl Memory for Noise {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
         for (index, byte) in (0..).zip(into) {
             let place = address.wrapping_add(index);
-            let word = (place / 8 ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let word = ((place / 8) ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             // Many small numbers and zeroes, as real memory has.
-            let word = if word % 3 == 0 { word >> 56 } else { word >> 20 };
+            let word = if word.is_multiple_of(3) { word >> 56 } else { word >> 20 };
             *byte = word.to_le_bytes()[usize::try_from(place % 8).unwrap_or(0)];
         }
         true

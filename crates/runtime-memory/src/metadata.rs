@@ -105,6 +105,12 @@ impl<M: Memory> Reader<'_, M> {
         self.pages.bytes(self.memory, address.checked_add(used as u64)?, length)
     }
 
+    /// The assembly's name, `System.Linq`.
+    pub(crate) fn assembly_name(&mut self) -> Option<String> {
+        let at = self.cell(table::ASSEMBLY, 1, 2)?;
+        self.text(at)
+    }
+
     /// A method's name.
     pub(crate) fn method_name(&mut self, row: usize) -> Option<String> {
         let at = self.cell(table::METHOD, row, 1)?;

@@ -17,7 +17,7 @@ pub struct Method {
     pub id: MethodId,
     /// Its module.
     pub module: ModuleId,
-    /// The path of its module as the process sees it; empty if there is no file.
+    /// The path of its module as the process sees it; if there is no file, the name of its assembly.
     pub module_path: String,
     /// Its row in the module's metadata; 0 if it was made at run time.
     pub token: MetadataToken,

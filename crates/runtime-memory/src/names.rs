@@ -95,17 +95,21 @@ impl<M: Memory> Names<M> {
         let signature = self.memory.up_to(signature, usize::try_from(size).ok()?);
         // Its types are given by address; only a few refer to metadata.
         let signature = match self.metadata(module) {
-            Some(metadata) => {
-                signature::text(&mut metadata.with(&self.memory, &mut self.pages), &signature)
-            }
+            Some(metadata) => signature::text(&mut metadata.with(&self.memory, &mut self.pages), &signature),
             None => String::new(),
         };
         let type_name = "dynamicClass".to_owned();
         Some(MethodNames { module, token: 0, is_dynamic: true, type_name, name, signature })
     }
 
-    /// The path of a module as the process sees it; of one without a file, nothing.
-    pub(crate) fn module_path(&self, module: u64) -> Option<String> {
+    /// The path of a module as the process sees it; of one without a file, the name of its assembly.
+    pub(crate) fn module_path(&mut self, module: u64) -> Option<String> {
+        let path = self.path(module).filter(|path| !path.is_empty());
+        // Modules that lie within a single-file program have no path.
+        path.or_else(|| self.metadata(module)?.with(&self.memory, &mut self.pages).assembly_name())
+    }
+
+    fn path(&self, module: u64) -> Option<String> {
         let text = self.memory.pointer(module.checked_add(self.offsets.module_path)?)?;
         let bytes = self.memory.up_to(text, 2 * LONGEST_PATH);
         let units = bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two));

@@ -10,8 +10,9 @@ use crate::offsets::NibbleMaps;
 /// Bytes of code that a nibble and a unit stand for.
 const NIBBLE: u64 = 32;
 const UNIT: u64 = 8 * NIBBLE;
-/// Units that are read at once when looking back.
+/// Units that are read at once when looking back, and when listing.
 const BLOCK: u64 = 64;
+const LISTED_AT_ONCE: usize = 4096;
 /// No method is longer than this.
 const LONGEST_METHOD: u64 = 64 << 20;
 /// No heap of code is longer than this.
@@ -75,8 +76,9 @@ impl NibbleMap {
     /// Calls back for each method in the order of addresses, until it wants no more.
     pub(crate) fn each_start(&self, memory: &impl Memory, mut found: impl FnMut(u64) -> bool) {
         let count = self.end.saturating_sub(self.base).min(LONGEST_HEAP).div_ceil(UNIT);
-        for first in (0..count).step_by(64 * BLOCK as usize) {
-            let Some(units) = self.block(memory, first, (64 * BLOCK).min(count - first)) else { return };
+        for first in (0..count).step_by(LISTED_AT_ONCE) {
+            let length = (count - first).min(LISTED_AT_ONCE as u64);
+            let Some(units) = self.block(memory, first, length) else { return };
             for (index, unit) in (first..).zip(units) {
                 if unit == 0 || self.pointed_to(unit).is_some() {
                     continue;
@@ -138,7 +140,7 @@ mod tests {
             units[usize::try_from(start / UNIT).unwrap()] |= value << (28 - 4 * (start % UNIT / NIBBLE));
             if kind == NibbleMaps::Constant {
                 let pointer = u32::try_from((start & !15) + (start & 15) / 4 + 9).unwrap();
-    // The unit in which it begins has its nibble, even if it has no other.
+                // The unit in which it begins has its nibble, even if it has no other.
                 let (first, behind) = (start / UNIT + 1, (start + length) / UNIT);
                 for unit in first..behind {
                     units[usize::try_from(unit).unwrap()] = pointer;

@@ -127,7 +127,9 @@ impl Offsets {
         match descriptor.global("GCInfoVersion") {
             None | Some(3) => {}
             Some(4) => offsets.notes = Notes::WithoutReturnKind,
-            Some(version) => return Err(Error::Unknown { what: format!("GC information of version {version}") }),
+            Some(version) => {
+                return Err(Error::Unknown { what: format!("GC information of version {version}") });
+            }
         }
         if let Some(bits) = descriptor.global("MethodDescTokenRemainderBitCount") {
             let bits = u32::try_from(bits).ok().filter(|bits| (1..=16).contains(bits));

@@ -65,7 +65,11 @@ impl Image {
             // The first bucket holds their number.
             buckets: at(buckets, BUCKET)?,
             bucket_count: memory.u64(buckets)?,
-            notes: if major >= FIRST_WITHOUT_RETURN_KIND { Notes::WithoutReturnKind } else { Notes::WithReturnKind },
+            notes: if major >= FIRST_WITHOUT_RETURN_KIND {
+                Notes::WithoutReturnKind
+            } else {
+                Notes::WithReturnKind
+            },
         };
         let is_sound = image.count <= MOST_FUNCTIONS && (2..=MOST_BUCKETS).contains(&image.bucket_count);
         is_sound.then_some(image)

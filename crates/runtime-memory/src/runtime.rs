@@ -92,7 +92,11 @@ impl RuntimeMemory {
 }
 
 /// The file with the runtime: its library, or a program that has it inside.
-fn find_runtime(memory: &impl Memory, map: &MemoryMap, program: &Path) -> Option<(Loaded, std::path::PathBuf)> {
+fn find_runtime(
+    memory: &impl Memory,
+    map: &MemoryMap,
+    program: &Path,
+) -> Option<(Loaded, std::path::PathBuf)> {
     let program = program.to_string_lossy();
     let program = Path::new(program.strip_suffix(" (deleted)").unwrap_or(&program));
     let mut files: Vec<(u64, &Path)> = map

@@ -130,7 +130,7 @@ impl<'a, M: Memory> TypeWriter<'a, M> {
         let at = |offset: u64| address.checked_add(offset);
         let element = memory.u32(at(offsets.type_desc_kind)?)? & 0xff;
         match element {
-            0x0f | 0x10 | 0x11 => {
+            0x0f..=0x11 => {
                 let inner = memory.pointer(at(offsets.param_type_argument)?)?;
                 if element == 0x11 {
                     self.push("VALUETYPE")?;

@@ -16,6 +16,8 @@ pub mod table {
     pub const METHOD: usize = 0x06;
     /// Types with arguments, arrays, pointers.
     pub const TYPE_SPEC: usize = 0x1b;
+    /// The assembly itself.
+    pub const ASSEMBLY: usize = 0x20;
     /// Which type stands in which.
     pub const NESTED_CLASS: usize = 0x29;
     /// Type parameters.
@@ -192,9 +194,7 @@ impl<'a> Tables<'a> {
     pub(crate) fn of(streams: &Streams<'a>) -> Result<Tables<'a>, Error> {
         let bytes = streams.tables;
         let schema = Schema::read(bytes.0).filter(|schema| schema.end <= bytes.0.len());
-        schema
-            .map(|schema| Tables { bytes, schema })
-            .ok_or(Error::Damaged("the tables lie outside of it"))
+        schema.map(|schema| Tables { bytes, schema }).ok_or(Error::Damaged("the tables lie outside of it"))
     }
 
     pub(crate) fn rows(&self, table: usize) -> usize {
