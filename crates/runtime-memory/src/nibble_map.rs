@@ -73,9 +73,14 @@ impl NibbleMap {
         None
     }
 
+    /// How many units there are to look at when all methods are wanted.
+    pub(crate) fn effort(&self) -> u64 {
+        self.end.saturating_sub(self.base).min(LONGEST_HEAP).div_ceil(UNIT)
+    }
+
     /// Calls back for each method in the order of addresses, until it wants no more.
     pub(crate) fn each_start(&self, memory: &impl Memory, mut found: impl FnMut(u64) -> bool) {
-        let count = self.end.saturating_sub(self.base).min(LONGEST_HEAP).div_ceil(UNIT);
+        let count = self.effort();
         for first in (0..count).step_by(LISTED_AT_ONCE) {
             let length = (count - first).min(LISTED_AT_ONCE as u64);
             let Some(units) = self.block(memory, first, length) else { return };

@@ -18,7 +18,8 @@ const MOST_PARTS: u32 = 1024;
 const SLOTS: usize = 4;
 const BUCKET: u64 = 64;
 const MOST_BUCKETS: u64 = 16 << 20;
-const MOST_PROBES: u32 = 1024;
+/// Buckets that are looked at for one address.
+const MOST_PROBES: u32 = 4096;
 /// The upper bit of a bucket's first value says that others did not fit.
 const VALUE: u64 = u64::MAX >> 1;
 /// Keys of free and deleted slots.
@@ -89,15 +90,21 @@ impl Image {
         }
         let last = low.checked_sub(1)?;
         // Only the beginning of a method is in the table.
+        let mut probes = MOST_PROBES;
         for index in (last.saturating_sub(MOST_PARTS)..=last).rev() {
             let start = self.base.checked_add(self.begin(memory, index)?.into())?;
-            if let Some(method) = self.method_of(memory, start) {
+            if let Some(method) = self.method_of(memory, start, &mut probes) {
                 // One that was never needed, or padding, follows it.
                 let found = Found { start, bytes: self.length(memory, index)?, method };
-                return (address - start < found.bytes.into()).then_some(found);
+                return (address.checked_sub(start)? < found.bytes.into()).then_some(found);
             }
         }
         None
+    }
+
+    /// How many buckets there are to look at when all methods are wanted.
+    pub(crate) fn effort(&self) -> u64 {
+        self.bucket_count
     }
 
     /// Calls back for each method that was ever needed, until it wants no more.
@@ -150,13 +157,14 @@ impl Image {
     }
 
     /// Looks an entry point up in the runtime's hash table.
-    fn method_of(&self, memory: &impl Memory, start: u64) -> Option<u64> {
+    fn method_of(&self, memory: &impl Memory, start: u64, probes: &mut u32) -> Option<u64> {
         let size = u32::try_from(self.bucket_count).ok()?;
         // The runtime counts in 32 bits.
         let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or(0);
         let mut seed = low(start >> 2);
         let step = 1 + low(start >> 5).wrapping_add(1) % (size - 1);
-        for _ in 0..MOST_PROBES {
+        while *probes > 0 {
+            *probes -= 1;
             let bucket = self.bucket(memory, (seed % size).into())?;
             if let Some(slot) = bucket[..SLOTS].iter().position(|key| *key == start) {
                 return Some((bucket[slot + SLOTS] & VALUE) << 1).filter(|method| *method != 0);
@@ -191,7 +199,7 @@ mod tests {
             let memory = Noise(seed);
             let image = Image { base: address & !0xffff_ffff, functions: seed, count: count % MOST_FUNCTIONS, buckets: seed, bucket_count: buckets, notes: Notes::WithReturnKind };
             let _ = image.method_at(&memory, address);
-            let _ = image.method_of(&memory, address);
+            let _ = image.method_of(&memory, address, &mut 100);
             image.each(&memory, |_| true);
         }
     }

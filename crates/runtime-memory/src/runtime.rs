@@ -23,8 +23,9 @@ const DEBUGGER_TABLE: &str = "g_dacTable";
 const LIBRARY: &str = "libcoreclr.so";
 /// `EM_X86_64`
 const X64: u16 = 62;
-/// Most methods that are listed.
+/// Most methods that are listed, and most units and buckets that are looked at for it: enough for 4 GB of code.
 const MOST_METHODS: usize = 4 << 20;
+const MOST_EFFORT: u64 = 16 << 20;
 
 /// The runtime of a process, seen through the process's memory. Nothing is sent to the process, and it is not stopped.
 pub struct RuntimeMemory {
@@ -134,7 +135,7 @@ impl<M: Memory> Code<M> {
             Section::Heap(heap) => {
                 let start = nibble_map(memory, offsets, heap)?.method_start(memory, address)?;
                 let piece = compiled(memory, offsets, start)?;
-                (address - start < piece.bytes.into()).then_some(piece)?
+                (address.checked_sub(start)? < piece.bytes.into()).then_some(piece)?
             }
             Section::Image(base, module) => {
                 let found = Image::of(memory, offsets, base, module)?.method_at(memory, address)?;
@@ -146,11 +147,14 @@ impl<M: Memory> Code<M> {
 
     pub(crate) fn methods(&mut self) -> Vec<Method> {
         let mut pieces = Vec::new();
+        let mut left = MOST_EFFORT;
         for section in sections::all(&self.names.memory, &self.names.offsets, self.root) {
             let (memory, offsets) = (&self.names.memory, &self.names.offsets);
             match section {
                 Section::Heap(heap) => {
                     let Some(map) = nibble_map(memory, offsets, heap) else { continue };
+                    let Some(rest) = left.checked_sub(map.effort()) else { break };
+                    left = rest;
                     map.each_start(memory, |start| {
                         pieces.extend(compiled(memory, offsets, start));
                         pieces.len() < MOST_METHODS
@@ -158,6 +162,8 @@ impl<M: Memory> Code<M> {
                 }
                 Section::Image(base, module) => {
                     let Some(image) = Image::of(memory, offsets, base, module) else { continue };
+                    let Some(rest) = left.checked_sub(image.effort()) else { break };
+                    left = rest;
                     image.each(memory, |found| {
                         let (start, bytes, method) = (found.start, found.bytes, found.method);
                         pieces.push(Piece { start, bytes, method, is_precompiled: true });
@@ -212,7 +218,7 @@ fn compiled(memory: &impl Memory, offsets: &Offsets, start: u64) -> Option<Piece
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Noise;
+    use crate::memory::{Noise, Patches};
     use proptest::prelude::*;
 
     /// The parts of .NET 9's own description that are needed.
@@ -229,6 +235,13 @@ mod tests {
             for handle in address..address.saturating_add(8) {
                 let _ = crate::type_names::TypeWriter::name(&mut code.names, handle);
             }
+        }
+
+        #[test]
+        fn no_list_is_without_an_end(seed in any::<u64>(), root in 0u64..1 << 40) {
+            let offsets = Offsets::of(&Descriptor::parse(NET9.as_bytes()).unwrap()).unwrap();
+            let mut code = Code { root, names: Names::new(Patches(seed), offsets) };
+            let _ = code.methods();
         }
     }
 }

@@ -14,10 +14,11 @@ const LEVELS: u32 = 5;
 const ENTRIES: usize = 256;
 /// The lowest bit of a pointer marks what may be unloaded.
 const MARK: u64 = 1;
-/// Fragments in one list, and tables and sections of the whole tree, that are looked at.
-const MOST_FRAGMENTS: usize = 4096;
+/// Fragments in one list, and tables, fragments and sections of the whole tree, that are looked at.
+const MOST_IN_LIST: usize = 4096;
 const MOST_TABLES: usize = 64 << 10;
-const MOST_SECTIONS: usize = 1 << 20;
+const MOST_FRAGMENTS: usize = 1 << 20;
+const MOST_SECTIONS: usize = 64 << 10;
 
 /// The kind of a section that holds code of the compiler in the process.
 const CODE_HEAP: u32 = 2;
@@ -42,7 +43,7 @@ pub(crate) fn find(memory: &impl Memory, offsets: &Offsets, root: u64, address: 
         }
     }
     let mut fragment = table;
-    for _ in 0..MOST_FRAGMENTS {
+    for _ in 0..MOST_IN_LIST {
         let begin = memory.u64(fragment.checked_add(offsets.fragment_begin)?)?;
         let end = memory.u64(fragment.checked_add(offsets.fragment_end)?)?;
         if (begin..end).contains(&address) {
@@ -57,17 +58,17 @@ pub(crate) fn find(memory: &impl Memory, offsets: &Offsets, root: u64, address: 
 pub(crate) fn all(memory: &impl Memory, offsets: &Offsets, root: u64) -> Vec<Section> {
     let mut found = HashSet::new();
     let mut tables = vec![(root, LEVELS - 1)];
-    let mut read_tables = 0;
+    let (mut read_tables, mut left) = (0, MOST_FRAGMENTS);
     while let Some((table, level)) = tables.pop() {
         read_tables += 1;
-        if read_tables > MOST_TABLES || found.len() >= MOST_SECTIONS {
+        if read_tables > MOST_TABLES || left == 0 || found.len() >= MOST_SECTIONS {
             break;
         }
         let Some(bytes) = memory.array::<{ 8 * ENTRIES }>(table) else { continue };
         for pointer in bytes.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight) & !MARK) {
             match (pointer, level) {
                 (0, _) => {}
-                (fragment, 0) => collect(memory, offsets, fragment, &mut found),
+                (fragment, 0) => collect(memory, offsets, fragment, &mut found, &mut left),
                 (table, _) if tables.len() < MOST_TABLES => tables.push((table, level - 1)),
                 _ => {}
             }
@@ -79,12 +80,13 @@ pub(crate) fn all(memory: &impl Memory, offsets: &Offsets, root: u64) -> Vec<Sec
 }
 
 /// The sections of a list of fragments.
-fn collect(memory: &impl Memory, offsets: &Offsets, first: u64, found: &mut HashSet<u64>) {
+fn collect(memory: &impl Memory, offsets: &Offsets, first: u64, found: &mut HashSet<u64>, left: &mut usize) {
     let mut fragment = first;
-    for _ in 0..MOST_FRAGMENTS {
-        if found.len() >= MOST_SECTIONS {
+    for _ in 0..MOST_IN_LIST {
+        if *left == 0 || found.len() >= MOST_SECTIONS {
             return;
         }
+        *left -= 1;
         let at = |offset: u64| memory.u64(fragment.checked_add(offset)?);
         let (Some(section), Some(next)) = (at(offsets.fragment_section), at(offsets.fragment_next)) else {
             return;

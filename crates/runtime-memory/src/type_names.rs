@@ -6,7 +6,7 @@ use crate::names::Names;
 /// Deepest nesting of type arguments, longest name, and most types in one name.
 const DEEPEST: usize = 32;
 const LONGEST: usize = 16 << 10;
-const MOST_TYPES: usize = 1000;
+const MOST_TYPES: usize = 256;
 const MOST_ARGUMENTS: u16 = 256;
 
 /// A handle of a type with this bit is not that of a class or a structure.
