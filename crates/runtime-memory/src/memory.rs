@@ -2,6 +2,7 @@
 //!
 //! The process runs on while it is read and may be hostile: any read may fail, and any value may be anything.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -46,6 +47,29 @@ pub(crate) trait Memory {
         self.u64(address).filter(|value| *value != 0)
     }
 
+    /// Forgets what may be kept for the sake of speed: what is read from now on is as it is now.
+    fn look_anew(&self) {}
+
+    /// The bytes of a text that ends with so many zeroes, which are left out; none if it is longer than this.
+    fn text<const END: usize>(&self, address: u64, longest: usize) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while bytes.len() < longest {
+            // Most texts are short.
+            let part = self.up_to(address.checked_add(bytes.len() as u64)?, 64);
+            let from = bytes.len();
+            bytes.extend_from_slice(&part);
+            let units = bytes.get(from..)?.chunks_exact(END);
+            if let Some(end) = units.into_iter().position(|unit| unit.iter().all(|byte| *byte == 0)) {
+                bytes.truncate(from + end * END);
+                return Some(bytes);
+            }
+            if part.len() < 64 {
+                return None;
+            }
+        }
+        None
+    }
+
     /// At most this many bytes; fewer where the memory ends earlier.
     fn up_to(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
@@ -70,21 +94,47 @@ const PAGE_BYTES: usize = 4096;
 const MOST_PAGES: usize = 4096;
 
 /// The memory of a process.
+///
+/// What is asked for in one go lies close together, and a page is read almost as fast as a word: pages are kept until the
+/// next [`Memory::look_anew`].
 pub(crate) struct ProcessMemory {
     file: File,
+    recent: RefCell<HashMap<u64, Option<Box<[u8]>>>>,
 }
 
 impl ProcessMemory {
     pub(crate) fn open(pid: ProcessId) -> Result<ProcessMemory, Error> {
         let file = File::open(format!("/proc/{pid}/mem")).map_err(|source| Error::from_io(pid, source))?;
-        Ok(ProcessMemory { file })
+        Ok(ProcessMemory { file, recent: RefCell::default() })
+    }
+
+    fn read_now(&self, address: u64, into: &mut [u8]) -> bool {
+        // Offsets of files are signed; nothing of a process lies above.
+        address <= i64::MAX.cast_unsigned() && self.file.read_exact_at(into, address).is_ok()
     }
 }
 
 impl Memory for ProcessMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        // Offsets of files are signed; nothing of a process lies above.
-        address <= i64::MAX.cast_unsigned() && self.file.read_exact_at(into, address).is_ok()
+        let start = address - address % PAGE;
+        let within = usize::try_from(address - start).unwrap_or(0);
+        if within + into.len() > PAGE_BYTES || into.len() == PAGE_BYTES {
+            return self.read_now(address, into);
+        }
+        let mut recent = self.recent.borrow_mut();
+        if recent.len() >= MOST_PAGES {
+            recent.clear();
+        }
+        let page = recent.entry(start).or_insert_with(|| {
+            let mut page = vec![0; PAGE_BYTES].into_boxed_slice();
+            self.read_now(start, &mut page).then_some(page)
+        });
+        let part = page.as_deref().and_then(|page| page.get(within..within + into.len()));
+        part.map(|part| into.copy_from_slice(part)).is_some()
+    }
+
+    fn look_anew(&self) {
+        self.recent.borrow_mut().clear();
     }
 }
 

@@ -87,9 +87,7 @@ impl<M: Memory> Names<M> {
     fn dynamic_method(&mut self, method: u64, module: u64) -> Option<MethodNames> {
         let at = |offset: u64| method.checked_add(offset);
         let name = self.memory.pointer(at(self.offsets.dynamic_method_name)?)?;
-        let name = self.memory.up_to(name, LONGEST_NAME);
-        let end = name.iter().position(|byte| *byte == 0)?;
-        let name = String::from_utf8_lossy(name.get(..end)?).into_owned();
+        let name = String::from_utf8_lossy(&self.memory.text::<1>(name, LONGEST_NAME)?).into_owned();
         let size = self.memory.u32(at(self.offsets.stored_signature_size)?)?.min(LONGEST_SIGNATURE);
         let signature = self.memory.u64(at(self.offsets.stored_signature)?)?;
         let signature = self.memory.up_to(signature, usize::try_from(size).ok()?);
@@ -111,10 +109,9 @@ impl<M: Memory> Names<M> {
 
     fn path(&self, module: u64) -> Option<String> {
         let text = self.memory.pointer(module.checked_add(self.offsets.module_path)?)?;
-        let bytes = self.memory.up_to(text, 2 * LONGEST_PATH);
+        let bytes = self.memory.text::<2>(text, 2 * LONGEST_PATH)?;
         let units = bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two));
-        let path = units.take_while(|unit| *unit != 0);
-        Some(char::decode_utf16(path).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+        Some(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
     }
 
     /// Whether there is a type: its class leads back to it, or to the type that shares its code.

@@ -1,9 +1,11 @@
 //! The runtime in a process: found, and asked by address.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::ProcessId;
 use native_symbols::{Backing, MemoryMap, SymbolError};
+use symbols::CodeMap;
 
 use crate::code_length::{NEEDED, code_length};
 use crate::descriptor::Descriptor;
@@ -23,6 +25,8 @@ const DEBUGGER_TABLE: &str = "g_dacTable";
 const LIBRARY: &str = "libcoreclr.so";
 /// `EM_X86_64`
 const X64: u16 = 62;
+/// So many addresses are looked up in the memory of one moment.
+const AS_ONE_MOMENT: usize = 256;
 /// Most methods that are listed, and most units and buckets that are looked at for it: enough for 4 GB of code.
 const MOST_METHODS: usize = 4 << 20;
 const MOST_EFFORT: u64 = 16 << 20;
@@ -77,11 +81,33 @@ impl RuntimeMemory {
     ///
     /// For an address behind a call, ask for the byte before it.
     pub fn method_at(&mut self, address: u64) -> Option<Method> {
+        self.code.names.memory.look_anew();
         self.code.method_at(address)
+    }
+
+    /// Tells a map of code of the methods at some addresses, each method once; gives how many of the addresses have one. The map is
+    /// to be settled afterwards.
+    pub fn teach(&mut self, map: &mut CodeMap, addresses: impl IntoIterator<Item = u64>) -> u64 {
+        let mut taught = BTreeMap::<u64, u64>::new();
+        let mut named = 0;
+        for (index, address) in addresses.into_iter().enumerate() {
+            if index % AS_ONE_MOMENT == 0 {
+                self.code.names.memory.look_anew();
+            }
+            let known = taught.range(..=address).next_back().is_some_and(|(_, end)| address < *end);
+            if !known {
+                let Some(method) = self.code.method_at(address) else { continue };
+                method.teach(map);
+                taught.insert(method.start.0, method.start.0.saturating_add(method.code_bytes.into()));
+            }
+            named += 1;
+        }
+        named
     }
 
     /// All methods that have code: compiled in the process, and those of images that were needed so far.
     pub fn methods(&mut self) -> Vec<Method> {
+        self.code.names.memory.look_anew();
         self.code.methods()
     }
 

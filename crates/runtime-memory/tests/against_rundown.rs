@@ -77,7 +77,7 @@ fn addresses_within_methods_are_found_one_by_one() {
         let told = subject.rundown();
         let mut memory = RuntimeMemory::open(subject.pid()).unwrap();
         let mut taught = CodeMap::new();
-        let mut asked = 0;
+        let mut addresses = Vec::new();
         // One that nobody holds any more may be freed at any moment.
         let lasting = || told.methods().filter(|method| method.kind() != MethodKind::Dynamic).step_by(3);
         for (index, method) in (0u64..).zip(lasting()) {
@@ -88,10 +88,11 @@ fn addresses_within_methods_are_found_one_by_one() {
                 let found =
                     memory.method_at(address).unwrap_or_else(|| panic!("{runtime}: {method:?} +{within}"));
                 assert_eq!((found.start, found.id), (method.start(), method.id()), "{runtime}: +{within}");
-                found.teach(&mut taught);
-                asked += 1;
+                addresses.push(address);
             }
         }
+        let asked = addresses.len();
+        assert_eq!(memory.teach(&mut taught, addresses), asked as u64);
         taught.settle();
         for method in lasting() {
             let frame = taught.method_for(method.start(), Position::Interrupted).map(|known| known.frame());

@@ -148,7 +148,7 @@ fn client(port: u16, count: &AtomicU64, over: &AtomicBool) -> Result<()> {
 }
 
 /// Whether an answer has its head and the body that it promises.
-fn is_whole(answer: &[u8]) -> bool {
+pub(super) fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head
