@@ -1,5 +1,5 @@
-//! Whatever a process has where its runtime's description of itself and the metadata of its modules should be, reading it does not
-//! panic, and names stay bounded.
+//! Whatever a process has where its runtime's description of itself and the metadata of its modules should be,
+//! reading it does not panic, and names stay bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

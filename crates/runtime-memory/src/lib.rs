@@ -8,14 +8,16 @@
 //!                                                                              Method: names, signature <---------+
 //! ```
 //!
-//! **In:** a process that this user may trace. **Out:** for an address of code the [`Method`] it belongs to, with the same text that
-//! the runtime's events have, so that profiles can take their names from either ([`Method::teach`]).
+//! **In:** a process that this user may trace. **Out:** for an address of code the [`Method`] it belongs to, with
+//! the same text that the runtime's events have, so that profiles can take their names from either
+//! ([`Method::teach`]).
 //!
-//! Nothing is sent to the process and it is not stopped: this works when its diagnostics port is off, when it hangs or is
-//! stopped, and when its port is not ours to use. What is asked costs by the address, not by how many methods there are.
+//! Nothing is sent to the process and it is not stopped: this works when its diagnostics port is off, when it hangs
+//! or is stopped, and when its port is not ours to use. What is asked costs by the address, not by how many methods
+//! there are.
 //!
-//! The process runs on while it is read, and it may be hostile. Every read is bounded, every list has an end, and what does not
-//! fit together is no method; but a name that a process forges cannot be told from a true one.
+//! The process runs on while it is read, and it may be hostile. Every read is bounded, every list has an end, and
+//! what does not fit together is no method; but a name that a process forges cannot be told from a true one.
 //!
 //! It needs .NET 9 or 10 on x64: older runtimes do not describe themselves. It reads no stacks and no objects.
 //!

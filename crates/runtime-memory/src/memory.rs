@@ -95,8 +95,8 @@ const MOST_PAGES: usize = 4096;
 
 /// The memory of a process.
 ///
-/// What is asked for in one go lies close together, and a page is read almost as fast as a word: pages are kept until the
-/// next [`Memory::look_anew`].
+/// What is asked for in one go lies close together, and a page is read almost as fast as a word: pages are kept
+/// until the next [`Memory::look_anew`].
 pub(crate) struct ProcessMemory {
     file: File,
     recent: RefCell<HashMap<u64, Option<Box<[u8]>>>>,

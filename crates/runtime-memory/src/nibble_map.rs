@@ -1,8 +1,8 @@
 //! Where methods begin in memory that holds compiled code.
 //!
-//! Every 32 bytes of code have four bits: 0 if no method begins there, else where, in steps of 4 bytes, counted from 1. Eight of
-//! them are a unit, the first in its highest bits. In .NET 10 a unit whose lowest bits are above 8 lies within one method and says
-//! where it begins (the runtime's `docs/design/datacontracts/ExecutionManager.md`).
+//! Every 32 bytes of code have four bits: 0 if no method begins there, else where, in steps of 4 bytes, counted
+//! from 1. Eight of them are a unit, the first in its highest bits. In .NET 10 a unit whose lowest bits are above 8
+//! lies within one method and says where it begins (the runtime's `docs/design/datacontracts/ExecutionManager.md`).
 
 use crate::memory::Memory;
 use crate::offsets::NibbleMaps;

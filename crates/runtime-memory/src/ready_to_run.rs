@@ -1,8 +1,8 @@
 //! Code that was compiled before the process ran: which method the runtime took it for.
 //!
 //! The runtime keeps, for each image, the sorted list of its functions (the format is in
-//! `docs/design/coreclr/botr/readytorun-format.md` of the runtime) and a hash table from entry points to methods, which has those
-//! that were ever needed.
+//! `docs/design/coreclr/botr/readytorun-format.md` of the runtime) and a hash table from entry points to methods,
+//! which has those that were ever needed.
 
 use crate::code_length::{NEEDED, Notes, code_length};
 use crate::memory::Memory;

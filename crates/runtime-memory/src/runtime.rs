@@ -31,7 +31,8 @@ const AS_ONE_MOMENT: usize = 256;
 const MOST_METHODS: usize = 4 << 20;
 const MOST_EFFORT: u64 = 16 << 20;
 
-/// The runtime of a process, seen through the process's memory. Nothing is sent to the process, and it is not stopped.
+/// The runtime of a process, seen through the process's memory. Nothing is sent to the process, and it is not
+/// stopped.
 pub struct RuntimeMemory {
     code: Code<ProcessMemory>,
 }
@@ -76,8 +77,8 @@ impl RuntimeMemory {
         Ok(RuntimeMemory { code: Code { root, names: Names::new(memory, offsets) } })
     }
 
-    /// The method whose code is at an address; none if there is none, or it could not be read. What it costs does not depend on how
-    /// many methods the process has.
+    /// The method whose code is at an address; none if there is none, or it could not be read. What it costs does
+    /// not depend on how many methods the process has.
     ///
     /// For an address behind a call, ask for the byte before it.
     pub fn method_at(&mut self, address: u64) -> Option<Method> {
@@ -85,8 +86,8 @@ impl RuntimeMemory {
         self.code.method_at(address)
     }
 
-    /// Tells a map of code of the methods at some addresses, each method once; gives how many of the addresses have one. The map is
-    /// to be settled afterwards.
+    /// Tells a map of code of the methods at some addresses, each method once; gives how many of the addresses have
+    /// one. The map is to be settled afterwards.
     pub fn teach(&mut self, map: &mut CodeMap, addresses: impl IntoIterator<Item = u64>) -> u64 {
         let mut taught = BTreeMap::<u64, u64>::new();
         let mut named = 0;
@@ -111,8 +112,8 @@ impl RuntimeMemory {
         self.code.methods()
     }
 
-    /// Forgets what was kept of modules (16 MB at most). To be called when modules may have been unloaded, between two uses that lie far
-    /// apart.
+    /// Forgets what was kept of modules (16 MB at most). To be called when modules may have been unloaded, between
+    /// two uses that lie far apart.
     pub fn forget(&mut self) {
         self.code.names.forget();
     }

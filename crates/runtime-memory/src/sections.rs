@@ -1,7 +1,8 @@
 //! Which part of the runtime's memory an address of code belongs to.
 //!
-//! The runtime has a tree of five levels, each of 256 pointers and for 8 bits of an address; its leaves are lists of fragments, each
-//! of which lies in a section: a heap of compiled code, the code of an image, or a range of stubs.
+//! The runtime has a tree of five levels, each of 256 pointers and for 8 bits of an address; its leaves are lists
+//! of fragments, each of which lies in a section: a heap of compiled code, the code of an image, or a range of
+//! stubs.
 
 use std::collections::HashSet;
 
