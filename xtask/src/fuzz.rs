@@ -53,7 +53,7 @@ fn targets() -> Result<Vec<String>> {
 fn plant_seeds(target: &str) -> Result<()> {
     let sources: &[(&str, &str)] = match target {
         "contract_descriptor" => {
-            &[("crates/runtime-memory/tests", "json"), ("crates/symbols/fixtures", "dll")]
+            &[("crates/runtime-memory/fixtures", "json"), ("crates/symbols/fixtures", "dll")]
         }
         "reports" => &[("crates/reports/tests/golden", "json")],
         "nettrace" => &[("crates/nettrace/fixtures", "nettrace")],

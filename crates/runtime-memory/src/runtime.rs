@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The parts of .NET 9's own description that are needed.
-    const NET9: &str = include_str!("../tests/net9-descriptor.json");
+    const NET9: &str = include_str!("../fixtures/net9-descriptor.json");
 
     proptest! {
         #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use runtime_memory::decode::{contract_descriptor, metadata_names};
 
-const DESCRIPTOR: &str = include_str!("net9-descriptor.json");
+const DESCRIPTOR: &str = include_str!("../fixtures/net9-descriptor.json");
 
 fn assembly() -> Vec<u8> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../symbols/fixtures");
