@@ -1,4 +1,4 @@
-//! Records a process and prints its hottest stacks: `cargo run --example record PID SECONDS`.
+//! Records a process and prints its hottest stacks: `cargo run --example record PID SECONDS [STACKS]`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "an example for people at a terminal")]
 
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let pid = ProcessId(args.next().unwrap().parse().unwrap());
     let time = Duration::from_secs(args.next().unwrap().parse().unwrap());
+    let show = args.next().map_or(3, |stacks| stacks.parse().unwrap());
     let process = discovery::find(pid, &discovery::Options::default()).unwrap();
     let begin = Instant::now();
     let mut collecting =
@@ -37,7 +38,7 @@ fn main() {
             let mut stacks: Vec<_> = by_stack.into_iter().collect();
             stacks.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
             println!("== {}: {:?}", profile.title, Duration::from_nanos(profile.total()));
-            for (stack, weight) in stacks.iter().take(3) {
+            for (stack, weight) in stacks.iter().take(show) {
                 println!("-- {:?}", Duration::from_nanos(*weight));
                 for frame in stack.iter().flat_map(|stack| profile.stack(*stack)) {
                     let frame = &profile.frames[frame.0 as usize];

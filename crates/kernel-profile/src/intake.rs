@@ -1,6 +1,6 @@
 //! Taking in records as they come: every stack is walked at once and kept as addresses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -8,23 +8,24 @@ use std::path::Path;
 use model::ProcessId;
 use native_symbols::{Backing, DebugFolders, Mapping, MemoryMap};
 use nettrace::CodeAddress;
-use perf_sampler::{Leaving, Mapped, Record, StackView, SwitchId, Thread, Timestamp};
+use perf_sampler::{Mapped, Record, StackView, Thread, Timestamp};
 use stacks::{StackKey, StackTable};
 use unwinding::{Modules, Reached, Registers, Snapshot, Unwinder};
 
 use crate::Quality;
+use crate::blocked::ToldFunctions;
+use crate::memory::Memory;
+use crate::waiting::Waiting;
 
 /// Words of the stack that are kept of a managed innermost frame, to find its caller later.
 pub(crate) const TOP_WORDS: usize = 24;
-/// Waits whose end has not come yet.
-const MOST_OPEN_WAITS: usize = 1 << 20;
 /// `PROT_EXEC`.
 const EXECUTABLE: u32 = 4;
 /// Where addresses of the kernel begin.
 pub(crate) const KERNEL: u64 = 1 << 63;
 
 /// Which time of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// It ran.
     OnCpu,
@@ -42,6 +43,13 @@ pub(crate) struct Walked {
     pub(crate) top: Option<u32>,
     /// How many of its frames are the kernel's.
     pub(crate) kernel_frames: u16,
+    /// Whether it reaches the place where threads begin.
+    pub(crate) complete: bool,
+}
+
+impl Walked {
+    /// No stack is known.
+    pub(crate) const NONE: Walked = Walked { stack: None, top: None, kernel_frames: 0, complete: false };
 }
 
 /// One sample.
@@ -58,13 +66,16 @@ pub(crate) struct Taken {
 pub(crate) struct Followed {
     pub(crate) map: MemoryMap,
     pub(crate) root: std::path::PathBuf,
-    unwinder: Unwinder,
+    pub(crate) unwinder: Unwinder,
     pub(crate) table: StackTable,
     pub(crate) tops: Vec<[u64; TOP_WORDS]>,
     pub(crate) samples: Vec<Taken>,
     pub(crate) names: BTreeMap<u32, String>,
     pub(crate) quality: Quality,
-    open: HashMap<SwitchId, Walked>,
+    pub(crate) waiting: Waiting,
+    pub(crate) told: ToldFunctions,
+    /// Opened at the first look.
+    pub(crate) memory: Option<Memory>,
 }
 
 impl Followed {
@@ -82,7 +93,9 @@ impl Followed {
             samples: Vec::new(),
             names: BTreeMap::new(),
             quality: Quality::default(),
-            open: HashMap::new(),
+            waiting: Waiting::default(),
+            told: ToldFunctions::default(),
+            memory: None,
         }
     }
 
@@ -103,7 +116,7 @@ impl Followed {
     fn walk(&mut self, view: &StackView<'_>, limit: u32, frames: &mut Vec<u64>) -> Walked {
         let kernel_frames = u16::try_from(view.kernel.len()).unwrap_or(u16::MAX);
         let chain: Vec<u64> = view.user.iter().collect();
-        let mut top = None;
+        let (mut top, mut complete) = (None, false);
         match view.registers {
             Some(registers) => {
                 let thread = Snapshot {
@@ -119,7 +132,10 @@ impl Followed {
                 let reached = self.unwinder.walk(&thread, frames);
                 self.quality.stacks += 1;
                 match reached {
-                    Reached::Start if self.is_start(frames.last()) => self.quality.complete += 1,
+                    Reached::Start if self.is_start(frames.last()) => {
+                        self.quality.complete += 1;
+                        complete = true;
+                    }
                     Reached::Limit => self.quality.at_limit += 1,
                     _ => {}
                 }
@@ -135,11 +151,11 @@ impl Followed {
         }
         let all: Vec<CodeAddress> =
             view.kernel.iter().chain(frames.iter().copied()).map(CodeAddress).collect();
-        Walked { stack: self.table.intern(all.into_iter()), top, kernel_frames }
+        Walked { stack: self.table.intern(all.into_iter()), top, kernel_frames, complete }
     }
 
     /// Whether the outermost frame is where threads begin: in the C library, or in the program's own start.
-    fn is_start(&self, outermost: Option<&u64>) -> bool {
+    pub(crate) fn is_start(&self, outermost: Option<&u64>) -> bool {
         let mapping = outermost.and_then(|address| self.map.find(address.saturating_sub(1)));
         match mapping.map(|mapping| &mapping.backing) {
             Some(Backing::File(path)) => {
@@ -167,13 +183,15 @@ pub struct Intake {
     pub(crate) processes: BTreeMap<ProcessId, Followed>,
     limit: u32,
     frames: Vec<u64>,
+    /// Nanoseconds between two looks at waiting threads, when no other stacks of waits come.
+    pub(crate) only_looks: u64,
 }
 
 impl Intake {
     /// Nothing yet. `max_frames` is where the kernel cuts a stack.
     #[must_use]
     pub fn new(max_frames: u32) -> Intake {
-        Intake { processes: BTreeMap::new(), limit: max_frames, frames: Vec::new() }
+        Intake { processes: BTreeMap::new(), limit: max_frames, frames: Vec::new(), only_looks: 0 }
     }
 
     /// Begins with a process that is there already.
@@ -201,19 +219,17 @@ impl Intake {
             Record::SwitchOut(out) => {
                 let (followed, frames) = self.of(out.thread);
                 let walked = followed.walk(&out.stack, limit, frames);
-                if followed.open.len() < MOST_OPEN_WAITS {
-                    followed.open.insert(out.id, walked);
-                }
+                followed.waiting.leaves(out.thread.id.0, out.id, walked);
             }
             Record::OffCpu(wait) => {
                 let (followed, _) = self.of(wait.thread);
-                let walked = wait.switch.and_then(|id| followed.open.remove(&id));
-                followed.quality.waits_without_stack += u64::from(walked.is_none());
-                let walked = walked.unwrap_or(Walked { stack: None, top: None, kernel_frames: 0 });
-                let side = if wait.leaving == Leaving::Preempted { Side::Ready } else { Side::OffCpu };
-                let weight_ns = u64::try_from(wait.duration().as_nanos()).unwrap_or(u64::MAX);
-                let thread = wait.thread.id.0;
-                followed.samples.push(Taken { at: wait.from, weight_ns, thread, side, walked });
+                let taken = followed.waiting.ends(wait);
+                followed.samples.extend(taken);
+            }
+            Record::Ended { thread, .. } => {
+                if let Some(followed) = self.processes.get_mut(&thread.process) {
+                    followed.waiting.ended(thread.id.0);
+                }
             }
             Record::Mapped(mapped) => self.of(mapped.thread).0.mapped(mapped),
             Record::Named { thread, name, .. } => {
@@ -224,7 +240,7 @@ impl Intake {
         }
     }
 
-    fn of(&mut self, thread: Thread) -> (&mut Followed, &mut Vec<u64>) {
+    pub(crate) fn of(&mut self, thread: Thread) -> (&mut Followed, &mut Vec<u64>) {
         let followed = self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
         (followed, &mut self.frames)
     }
@@ -241,7 +257,7 @@ fn backing(path: &[u8]) -> Backing {
 }
 
 /// The first words of a copied stack; zero where there are none.
-fn words(memory: &[u8]) -> [u64; TOP_WORDS] {
+pub(crate) fn words(memory: &[u8]) -> [u64; TOP_WORDS] {
     let mut words = [0; TOP_WORDS];
     for (word, bytes) in words.iter_mut().zip(memory.chunks_exact(8)) {
         *word = bytes.try_into().map_or(0, u64::from_le_bytes);

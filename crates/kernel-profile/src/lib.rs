@@ -16,12 +16,16 @@
 //! It opens no event and asks no runtime; the caller does, in the order of its choice.
 #![forbid(unsafe_code)]
 
+mod blocked;
 mod intake;
+mod looks;
 mod memory;
 mod naming;
 mod quality;
 mod unknown;
+mod waiting;
 
+pub use blocked::Looked;
 pub use intake::{Intake, Side};
 pub use naming::{Names, Profiles};
-pub use quality::Quality;
+pub use quality::{Quality, WaitQuality};

@@ -9,9 +9,9 @@ use perf_sampler::Timestamp;
 use stacks::{Profile, ProfileThread, Sample, StackKey, ThreadSlot, Weight};
 use symbols::{CodeMap, Position, SourceLookup};
 
-use crate::Quality;
 use crate::intake::{Followed, Intake, KERNEL, Side, TOP_WORDS, Taken};
 use crate::memory::Memory;
+use crate::{Quality, WaitQuality};
 
 /// Bytes of a method that are looked at to see how it keeps its frame.
 const PROLOGUE: usize = 64;
@@ -56,6 +56,14 @@ impl Intake {
         ended: Timestamp,
     ) -> Option<Profiles> {
         let mut process = self.processes.remove(&pid)?;
+        let waits = process.waiting.settle(&mut process.samples, self.only_looks);
+        let looks = process.quality.waits;
+        process.quality.waits = WaitQuality {
+            looks: looks.looks,
+            looks_too_late: looks.looks_too_late,
+            looks_refused: looks.looks_refused,
+            ..waits
+        };
         put_callers_back(&mut process, names.code, pid);
         let folders = DebugFolders { root: process.root.clone(), cache: names.debug_cache.clone() };
         let mut namer = Namer {
@@ -203,7 +211,8 @@ impl Namer<'_> {
 
     fn find(&mut self, address: CodeAddress) -> (Frame, Kind) {
         if address.0 >= KERNEL {
-            let name = self.names.kernel.and_then(|kernel| kernel.function(address.0));
+            let told = self.process.told.name(address.0);
+            let name = told.or_else(|| self.names.kernel?.function(address.0));
             let name = name.map_or_else(|| "[kernel]".to_owned(), str::to_owned);
             return (plain(FrameKind::Kernel, name), Kind::Kernel);
         }

@@ -21,8 +21,38 @@ pub struct Quality {
     pub native_unnamed: u64,
     /// Stubs of the runtime among the innermost frames: they have no method.
     pub stubs: u64,
-    /// Waits that had no stack.
-    pub waits_without_stack: u64,
+    /// Time off the CPU.
+    pub waits: WaitQuality,
+}
+
+/// How good the profile of time off the CPU is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitQuality {
+    /// Time that threads waited, all of it.
+    pub waited_ns: u64,
+    /// Of that, the time of waits whose own stack is known. What is neither this nor without a stack was given to
+    /// stacks of other waits of the same thread that were about as long.
+    pub with_own_stack_ns: u64,
+    /// Of that, the time that could be given to no stack.
+    pub without_stack_ns: u64,
+    /// Of that, the time on stacks that reach the place where threads begin.
+    pub complete_ns: u64,
+    /// Waits that had no stack of their own.
+    pub without_stack: u64,
+    /// Stacks of threads that were read while they waited.
+    pub looks: u64,
+    /// Looks that came too late, because the thread ran again.
+    pub looks_too_late: u64,
+    /// Looks that this user was refused.
+    pub looks_refused: u64,
+}
+
+impl WaitQuality {
+    /// The part of the time waited that is on stacks which reach the place where threads begin, in per cent.
+    #[must_use]
+    pub fn complete_percent(&self) -> f64 {
+        percent(self.complete_ns, self.waited_ns)
+    }
 }
 
 impl Quality {

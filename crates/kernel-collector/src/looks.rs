@@ -1,0 +1,102 @@
+//! Looking at threads while they wait: those that were parked before we came, and those whose wait lasts.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use kernel_profile::{Intake, Looked};
+use model::{ProcessId, ThreadId};
+use perf_sampler::{Granted, KernelFrames, OffCpu, OpenWait, Sampler, Timestamp};
+
+/// How often there is a look.
+const EVERY: Duration = Duration::from_millis(50);
+/// Waits that have lasted so long get a look, when the kernel copies stacks of others.
+const LONG: Duration = Duration::from_millis(50);
+/// How long the looks of one round may take: 2 % of a processor at most. Others come in the next.
+const ROUND: Duration = Duration::from_millis(1);
+/// The same while threads are left that were there at the start.
+const FIRST_ROUNDS: Duration = Duration::from_millis(20);
+/// Looks that are remembered; beyond, those at threads that have gone on are forgotten.
+const MOST_REMEMBERED: usize = 1 << 14;
+
+/// The looks of one recording.
+pub(crate) struct Looks {
+    kernel: KernelFrames,
+    /// How long a wait must have lasted.
+    longer_than: Duration,
+    last: Option<Instant>,
+    /// The wait that was looked at, by thread.
+    done: HashMap<ThreadId, Timestamp>,
+    refused: Vec<ProcessId>,
+    rounds: usize,
+}
+
+impl Looks {
+    /// `None` when waits are not recorded.
+    pub(crate) fn for_what_is_granted(
+        granted: &Granted,
+        kernel: KernelFrames,
+        intake: &mut Intake,
+    ) -> Option<Looks> {
+        let longer_than = match granted.off_cpu? {
+            OffCpu::WithStacks(_) => LONG,
+            // A look is all that tells of a stack, also of shorter waits, by chance.
+            OffCpu::TimesOnly => {
+                intake.only_looks(EVERY);
+                Duration::ZERO
+            }
+        };
+        let (done, refused) = (HashMap::new(), Vec::new());
+        Some(Looks { kernel, longer_than, last: None, done, refused, rounds: 0 })
+    }
+
+    /// How long until the next round.
+    pub(crate) fn next(&self) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed()))
+    }
+
+    /// Looks at those that wait, if it is time.
+    pub(crate) fn round(&mut self, sampler: &Sampler, intake: &mut Intake) {
+        if !self.next().is_zero() {
+            return;
+        }
+        let begin = Instant::now();
+        let (now, started) = (Timestamp::now(), sampler.started());
+        if self.done.len() > MOST_REMEMBERED {
+            let waiting: HashMap<ThreadId, Timestamp> =
+                sampler.waiting().map(|wait| (wait.thread.id, wait.since)).collect();
+            self.done.retain(|thread, since| waiting.get(thread) == Some(since));
+        }
+        let mut waits: Vec<OpenWait> =
+            sampler.waiting().filter(|wait| self.is_wanted(wait, now, started)).collect();
+        // Those that were there before we came first; the others in turn, so that chance is fair when time is short.
+        waits.sort_by_key(|wait| wait.thread.id);
+        if !waits.is_empty() {
+            let turn = self.rounds.wrapping_mul(31) % waits.len();
+            waits.rotate_left(turn);
+        }
+        waits.sort_by_key(|wait| wait.since > started);
+        for wait in waits {
+            if self.refused.contains(&wait.thread.process) {
+                continue;
+            }
+            let first = wait.since <= started;
+            if begin.elapsed() > if first { FIRST_ROUNDS } else { ROUND } {
+                break;
+            }
+            match intake.look(wait.thread, self.kernel) {
+                Looked::Seen => _ = self.done.insert(wait.thread.id, wait.since),
+                Looked::Refused => self.refused.push(wait.thread.process),
+                Looked::Moved => {}
+            }
+        }
+        self.rounds += 1;
+        self.last = Some(Instant::now());
+    }
+
+    fn is_wanted(&self, wait: &OpenWait, now: Timestamp, started: Timestamp) -> bool {
+        !wait.has_stack
+            && (wait.since <= started || now.since(wait.since) >= self.longer_than)
+            && self.done.get(&wait.thread.id) != Some(&wait.since)
+            && !self.refused.contains(&wait.thread.process)
+    }
+}
