@@ -83,7 +83,7 @@ impl Looks {
             if begin.elapsed() > if first { FIRST_ROUNDS } else { ROUND } {
                 break;
             }
-            match intake.look(wait.thread, self.kernel) {
+            match intake.look(&wait, self.kernel) {
                 Looked::Seen => _ = self.done.insert(wait.thread.id, wait.since),
                 Looked::Refused => self.refused.push(wait.thread.process),
                 Looked::Moved => {}

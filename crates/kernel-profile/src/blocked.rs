@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use perf_sampler::{Thread, Timestamp};
 
 use crate::memory::Memory;
+use crate::namer::KERNEL;
 
 /// First part of a stack that is read; nearly all waits of .NET programs fit.
 const FIRST_BYTES: usize = 16 << 10;
@@ -132,19 +133,19 @@ impl ToldFunctions {
     pub(crate) fn address(&mut self, function: String) -> Option<u64> {
         let next = u64::try_from(self.names.len()).ok()?;
         if let Some(number) = self.numbers.get(&function) {
-            return Some(crate::intake::KERNEL | number);
+            return Some(KERNEL | number);
         }
         if self.names.len() >= MOST_FUNCTIONS {
             return None;
         }
         self.names.push(function.clone());
         self.numbers.insert(function, next);
-        Some(crate::intake::KERNEL | next)
+        Some(KERNEL | next)
     }
 
     /// The function that an address stands for.
     pub(crate) fn name(&self, address: u64) -> Option<&str> {
-        let number = address.checked_sub(crate::intake::KERNEL).filter(|_| address < FIRST_REAL)?;
+        let number = address.checked_sub(KERNEL).filter(|_| address < FIRST_REAL)?;
         self.names.get(usize::try_from(number).ok()?).map(String::as_str)
     }
 }

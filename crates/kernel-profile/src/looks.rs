@@ -2,36 +2,30 @@
 
 use std::time::Duration;
 
-use nettrace::CodeAddress;
-use perf_sampler::{KernelFrames, Thread};
-use unwinding::{Reached, Registers, Snapshot};
+use native_symbols::MemoryMap;
+use perf_sampler::{KernelFrames, OpenWait, Wait};
+use unwinding::{Code, Reached};
 
 use crate::blocked::{Look, Looked, MOST_BYTES};
-use crate::intake::{Followed, Intake, Walked, words};
+use crate::followed::{Followed, Walker, is_code};
 use crate::memory::Memory;
+use crate::samples::{Place, Taken};
 use crate::waiting::SeenWaiting;
-
-/// The frame register of a blocked thread is not told. This leads nowhere: a walk that needs it ends there, and one
-/// that finds it saved on the stack goes on.
-const UNKNOWN_FRAME: u64 = 1;
+use crate::{Intake, Side, WaitQuality, estimate};
 
 impl Intake {
     /// Looks at a thread that should be waiting. Its stack is given to the wait that turns out to have lasted from
     /// before the look until after it.
-    pub fn look(&mut self, thread: Thread, kernel: KernelFrames) -> Looked {
-        let (followed, frames) = self.of(thread);
-        match followed.look(thread, kernel, frames) {
-            Ok(seen) => {
-                followed.quality.waits.looks += 1;
-                followed.waiting.looked(thread.id.0, seen);
-                Looked::Seen
-            }
-            Err(looked) => {
-                followed.quality.waits.looks_too_late += u64::from(looked == Looked::Moved);
-                followed.quality.waits.looks_refused += u64::from(looked == Looked::Refused);
-                looked
-            }
+    pub fn look(&mut self, wait: &OpenWait, kernel: KernelFrames) -> Looked {
+        let (followed, walker) = self.of(wait.thread);
+        let looked = followed.look(wait, kernel, walker);
+        let counts = &mut followed.quality.waits;
+        match looked {
+            Looked::Seen => counts.looks += 1,
+            Looked::Moved => counts.looks_too_late += 1,
+            Looked::Refused => counts.looks_refused += 1,
         }
+        looked
     }
 
     /// Says that no stack comes with waits, so that looks are all there is, and how often they come.
@@ -40,53 +34,93 @@ impl Intake {
     }
 }
 
+/// Code of a process, for the unwinder.
+struct CodeOf<'a> {
+    memory: &'a Memory,
+    map: &'a MemoryMap,
+}
+
+impl Code for CodeOf<'_> {
+    fn read(&self, address: u64, most: usize) -> Vec<u8> {
+        self.memory.read(address, most)
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        is_code(self.map, address)
+    }
+}
+
 impl Followed {
-    fn look(
-        &mut self,
-        thread: Thread,
-        kernel: KernelFrames,
-        frames: &mut Vec<u64>,
-    ) -> Result<SeenWaiting, Looked> {
-        let look = Look::begin(thread)?;
-        let memory = self.memory.get_or_insert_with(|| Memory::of(thread.process));
+    fn look(&mut self, wait: &OpenWait, kernel: KernelFrames, walker: &mut Walker) -> Looked {
+        let look = match Look::begin(wait.thread) {
+            Ok(look) => look,
+            Err(looked) => return looked,
+        };
+        let frames = &mut walker.frames;
+        let memory = self.memory.get_or_insert_with(|| Memory::of(wait.thread.process));
+        let code = CodeOf { memory, map: &self.map };
+        let entry = look.entry;
         let mut copy = look.memory(memory, 0);
         if copy.is_empty() {
-            return Err(Looked::Refused);
+            return Looked::Refused;
         }
-        let entry = look.entry;
-        let registers =
-            Registers { instruction: entry.instruction, stack: entry.stack, frame: UNKNOWN_FRAME };
-        let mut reached;
-        loop {
-            let snapshot = Snapshot { registers, stack: &copy, chain: &[], chain_limit: usize::MAX };
-            reached = self.unwinder.walk(&snapshot, frames);
+        let reached = loop {
+            let reached =
+                self.unwinder.walk_blocked(entry.instruction, entry.stack, &copy, &code, frames);
             if reached != Reached::EndOfCopy || copy.len() >= MOST_BYTES {
-                break;
+                break reached;
             }
             let longer = look.memory(memory, copy.len());
             if longer.len() <= copy.len() {
-                break;
+                break reached;
             }
             copy = longer;
-        }
-        let functions = if kernel == KernelFrames::Wanted { look.kernel() } else { Vec::new() };
-        let (from, to) = look.end().ok_or(Looked::Moved)?;
-
-        let complete = reached == Reached::Start && self.is_start(frames.last());
-        self.quality.stacks += 1;
-        self.quality.complete += u64::from(complete);
-        let top = if self.is_managed(entry.instruction) {
-            self.tops.push(words(&copy));
-            u32::try_from(self.tops.len() - 1).ok()
-        } else {
-            None
         };
+        let functions = if kernel == KernelFrames::Wanted { look.kernel() } else { Vec::new() };
+        let Some((from, to)) = look.end() else { return Looked::Moved };
+
+        self.judge(reached, frames, Side::OffCpu);
+        let mut top = None;
+        if self.may_be_managed(entry.instruction) {
+            let map = &self.map;
+            top = self.tops.keep(&copy, |word| is_code(map, word));
+        }
         let kernel: Vec<u64> =
             functions.into_iter().filter_map(|function| self.told.address(function)).collect();
-        let kernel_frames = u16::try_from(kernel.len()).unwrap_or(u16::MAX);
-        let all: Vec<CodeAddress> =
-            kernel.into_iter().chain(frames.iter().copied()).map(CodeAddress).collect();
-        let walked = Walked { stack: self.table.intern(all.into_iter()), top, kernel_frames, complete };
-        Ok(SeenWaiting { from, to, walked })
+        let place = Place::new(self.keep(frames, kernel.into_iter()), top);
+        self.waiting.looked(wait.thread.id.0, SeenWaiting { since: wait.since, from, to, place });
+        Looked::Seen
+    }
+
+    /// Where a thread was in a wait that is over.
+    pub(crate) fn place_of(&mut self, wait: &Wait) -> Option<Place> {
+        let (copied, looked) = self.waiting.over(wait);
+        // A look reads as much of the stack as there is, a copy may be too short.
+        let complete = |place: Place| place.stack().is_some_and(|stack| self.is_complete(stack));
+        match (copied, looked) {
+            (Some(copied), Some(looked)) if complete(looked) && !complete(copied) => Some(looked),
+            (copied, looked) => copied.or(looked),
+        }
+    }
+
+    /// Gives the time of all waits to those with a stack, and says how good that is.
+    pub(crate) fn settle(&mut self, samples: &mut Vec<Taken>, looks_every: u64) {
+        let given = estimate::settle(samples, looks_every);
+        let mut waits = WaitQuality {
+            waited_ns: 0,
+            estimated_ns: given,
+            without_stack_ns: 0,
+            complete_ns: 0,
+            ..self.quality.waits
+        };
+        for taken in samples.iter().filter(|taken| taken.side == Side::OffCpu) {
+            waits.waited_ns += taken.weight_ns;
+            match taken.place.stack() {
+                Some(stack) if self.is_complete(stack) => waits.complete_ns += taken.weight_ns,
+                Some(_) => {}
+                None => waits.without_stack_ns += taken.weight_ns,
+            }
+        }
+        self.quality.waits = waits;
     }
 }
