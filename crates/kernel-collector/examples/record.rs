@@ -26,7 +26,7 @@ fn main() {
     }
     let end = Instant::now();
     let recorded = collecting.finish();
-    println!("finished in {:?}; {:?}", end.elapsed(), recorded.summary);
+    println!("finished in {:?}; looked for {:?}; {:?}", end.elapsed(), recorded.looking, recorded.summary);
     for process in &recorded.processes {
         println!("{}: {:?} {:?} {:?}", process.pid, process.naming, process.cpu_time, process.on_our_behalf);
         println!("{:?}", process.profiles.quality);

@@ -44,6 +44,8 @@ pub struct Recorded {
     pub summary: Summary,
     /// When it began.
     pub started_at: SystemTime,
+    /// Our own time for looking at threads while they waited.
+    pub looking: Duration,
 }
 
 /// One process of a recording.
@@ -172,7 +174,8 @@ impl Collecting {
                 processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf });
             }
         }
-        Recorded { processes, granted, summary, started_at: self.started_at }
+        let looking = self.looks.as_ref().map_or(Duration::ZERO, Looks::took);
+        Recorded { processes, granted, summary, started_at: self.started_at, looking }
     }
 }
 

@@ -9,7 +9,7 @@ use perf_sampler::{Granted, KernelFrames, OffCpu, OpenWait, Sampler, Timestamp};
 
 /// How often there is a look.
 const EVERY: Duration = Duration::from_millis(50);
-/// Waits that have lasted so long get a look, when the kernel copies stacks of others.
+/// Waits that have lasted so long get their look before others.
 const LONG: Duration = Duration::from_millis(50);
 /// How long the looks of one round may take: 2 % of a processor at most. Others come in the next.
 const ROUND: Duration = Duration::from_millis(1);
@@ -21,13 +21,12 @@ const MOST_REMEMBERED: usize = 1 << 14;
 /// The looks of one recording.
 pub(crate) struct Looks {
     kernel: KernelFrames,
-    /// How long a wait must have lasted.
-    longer_than: Duration,
     last: Option<Instant>,
     /// The wait that was looked at, by thread.
     done: HashMap<ThreadId, Timestamp>,
     refused: Vec<ProcessId>,
     rounds: usize,
+    took: Duration,
 }
 
 impl Looks {
@@ -37,21 +36,23 @@ impl Looks {
         kernel: KernelFrames,
         intake: &mut Intake,
     ) -> Option<Looks> {
-        let longer_than = match granted.off_cpu? {
-            OffCpu::WithStacks(_) => LONG,
-            // A look is all that tells of a stack, also of shorter waits, by chance.
-            OffCpu::TimesOnly => {
-                intake.only_looks(EVERY);
-                Duration::ZERO
-            }
+        let stack_every = match granted.off_cpu? {
+            OffCpu::WithStacks(_) => Some(granted.wait_stack_every),
+            OffCpu::TimesOnly => None,
         };
+        intake.sampled(EVERY, stack_every);
         let (done, refused) = (HashMap::new(), Vec::new());
-        Some(Looks { kernel, longer_than, last: None, done, refused, rounds: 0 })
+        Some(Looks { kernel, last: None, done, refused, rounds: 0, took: Duration::ZERO })
     }
 
     /// How long until the next round.
     pub(crate) fn next(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed()))
+    }
+
+    /// How long all looks took.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
     }
 
     /// Looks at those that wait, if it is time.
@@ -66,15 +67,15 @@ impl Looks {
                 sampler.waiting().map(|wait| (wait.thread.id, wait.since)).collect();
             self.done.retain(|thread, since| waiting.get(thread) == Some(since));
         }
-        let mut waits: Vec<OpenWait> =
-            sampler.waiting().filter(|wait| self.is_wanted(wait, now, started)).collect();
-        // Those that were there before we came first; the others in turn, so that chance is fair when time is short.
+        let mut waits: Vec<OpenWait> = sampler.waiting().filter(|wait| self.is_wanted(wait)).collect();
+        // First those that were there before we came, then those that last; the others in turn, so that chance is fair
+        // when time is short.
         waits.sort_by_key(|wait| wait.thread.id);
         if !waits.is_empty() {
             let turn = self.rounds.wrapping_mul(31) % waits.len();
             waits.rotate_left(turn);
         }
-        waits.sort_by_key(|wait| wait.since > started);
+        waits.sort_by_key(|wait| (wait.since > started, now.since(wait.since) < LONG));
         for wait in waits {
             if self.refused.contains(&wait.thread.process) {
                 continue;
@@ -90,12 +91,12 @@ impl Looks {
             }
         }
         self.rounds += 1;
+        self.took += begin.elapsed();
         self.last = Some(Instant::now());
     }
 
-    fn is_wanted(&self, wait: &OpenWait, now: Timestamp, started: Timestamp) -> bool {
+    fn is_wanted(&self, wait: &OpenWait) -> bool {
         !wait.has_stack
-            && (wait.since <= started || now.since(wait.since) >= self.longer_than)
             && self.done.get(&wait.thread.id) != Some(&wait.since)
             && !self.refused.contains(&wait.thread.process)
     }

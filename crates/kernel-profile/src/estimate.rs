@@ -1,15 +1,16 @@
 //! The time of all waits, given to those whose stack is known.
 //!
 //! Every wait is timed, but not every wait has a stack: the kernel copies it of one in N, and a look meets those that last.
-//! Those with a stack stand for all waits of their thread that were about as long:
+//! A wait with a stack counts with its length by the chance that it had to get one ([`Chances`]), as estimators of
+//! unequal chances do. The true sums are known, so these are held to:
 //!
 //! * a wait of [`CERTAIN`] or more counts with its own length: if it has no stack, it stays without one;
-//! * of shorter ones, those of one power of two share the true time of all waits of that length;
+//! * of shorter ones, those of a thread that have one power of two for a length share the true time of all of these;
 //! * lengths of which no wait has a stack go to the nearest length that has one;
 //! * a thread without any such wait keeps its time without a stack.
 //!
-//! Which waits of one length and thread have a stack does not depend on the stack, so the shares are true on average; and
-//! for each thread the sum is its true waiting time, whatever was sampled.
+//! Which waits have a stack depends on their length and not on the stack, so the shares are true on average; and for each
+//! thread the sum is its true waiting time, whatever was sampled.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,34 @@ use crate::samples::{Length, Taken};
 
 /// Waits at least this long (134 ms) count as they are.
 const CERTAIN: Length = Length::of(1 << 27);
+
+/// How waits come to a stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Chances {
+    /// Nanoseconds between two looks at threads that wait; 0 when there are none.
+    pub(crate) looks_every: u64,
+    /// Of how many switches the kernel copies one stack; 0 when of none.
+    pub(crate) stack_every: u32,
+}
+
+impl Chances {
+    /// A wait's nanoseconds by its chance: those that it stands for. Without looks all have the same chance, which is
+    /// left out.
+    fn stands_for(self, nanoseconds: u64) -> u128 {
+        let (length, looks) = (u128::from(nanoseconds.max(1)), u128::from(self.looks_every));
+        if length >= looks {
+            return length;
+        }
+        let switches = u128::from(self.stack_every);
+        if switches == 0 {
+            return looks;
+        }
+        // It is missed by a look and by the copies: (1 - length / looks) * (1 - 1 / switches).
+        let all = looks.saturating_mul(switches);
+        let missed = (looks - length).saturating_mul(switches - 1);
+        length.saturating_mul(all) / all.saturating_sub(missed).max(1)
+    }
+}
 
 /// Indexes of samples.
 #[derive(Default)]
@@ -28,16 +57,14 @@ struct Members {
     rest: Vec<usize>,
 }
 
-/// Gives the time of all waits to those with a stack. `looks_every`: nanoseconds between two looks, when nothing else tells
-/// of stacks, else 0. Returns the waiting time that was given to stacks of other waits.
-pub(crate) fn settle(samples: &mut Vec<Taken>, looks_every: u64) -> u64 {
+/// Gives the time of all waits to those with a stack. Returns the waiting time that was given to stacks of other waits.
+pub(crate) fn settle(samples: &mut Vec<Taken>, chances: Chances) -> u64 {
     let mut threads = BTreeMap::<(u32, Side), BTreeMap<Length, Members>>::new();
     for (index, taken) in samples.iter().enumerate() {
         if taken.side == Side::OnCpu || taken.length >= CERTAIN {
             continue;
         }
-        let members =
-            threads.entry((taken.thread, taken.side)).or_default().entry(taken.length).or_default();
+        let members = threads.entry((taken.thread, taken.side)).or_default().entry(taken.length).or_default();
         if taken.place.stack().is_some() {
             members.with_stack.push(index);
         } else {
@@ -60,7 +87,7 @@ pub(crate) fn settle(samples: &mut Vec<Taken>, looks_every: u64) -> u64 {
             }
         }
         for (length, members) in lengths.iter().filter(|(_, members)| !members.with_stack.is_empty()) {
-            spread(samples, &members.with_stack, more.get(length).copied().unwrap_or(0), looks_every);
+            spread(samples, &members.with_stack, more.get(length).copied().unwrap_or(0), chances);
         }
     }
     samples.retain(|taken| taken.weight_ns > 0);
@@ -78,22 +105,22 @@ fn nearest(lengths: &BTreeMap<Length, Members>, length: Length) -> Option<Length
     }
 }
 
-/// Shares time out among samples by their own length. Where nothing but looks tells of stacks, a wait that is shorter than
-/// the time between two was met by chance, the likelier the longer it was: such count alike.
-fn spread(samples: &mut [Taken], members: &[usize], more: u64, looks_every: u64) {
+/// Shares time out among samples by what each stands for.
+fn spread(samples: &mut [Taken], members: &[usize], more: u64, chances: Chances) {
     let counts = |taken: &Taken| {
-        u128::from(taken.weight_ns.max(looks_every.saturating_mul(taken.waits.into())).max(1))
+        let waits = u64::from(taken.waits.max(1));
+        chances.stands_for(taken.weight_ns / waits).saturating_mul(waits.into())
     };
     let of = |samples: &[Taken], index: &usize| samples.get(*index).copied();
     let (mut whole, mut all) = (0_u128, u128::from(more));
     for taken in members.iter().filter_map(|index| of(samples, index)) {
-        whole += counts(&taken);
+        whole = whole.saturating_add(counts(&taken));
         all += u128::from(taken.weight_ns);
     }
     let (mut before, mut given) = (0_u128, 0_u128);
     for index in members {
         let Some(taken) = samples.get_mut(*index) else { continue };
-        before += counts(taken);
+        before = before.saturating_add(counts(taken));
         // What has been given so far is always the whole part of what is due so far: the sum is exact.
         let due = before.saturating_mul(all) / whole.max(1);
         taken.weight_ns = u64::try_from(due.saturating_sub(given)).unwrap_or(u64::MAX);
@@ -110,6 +137,7 @@ mod tests {
     use crate::samples::Place;
 
     const MS: u64 = 1_000_000;
+    const COPIES: Chances = Chances { looks_every: 0, stack_every: 7 };
 
     fn wait(thread: u32, stack: Option<u32>, length: u64) -> Taken {
         let place = stack.map_or(Place::NOWHERE, |stack| Place::of(StackKey(stack)));
@@ -128,8 +156,13 @@ mod tests {
     #[test]
     fn sampled_waits_stand_for_those_as_long_of_their_thread() {
         let mut samples = vec![wait(1, Some(10), 10 * MS), wait(2, Some(20), MS)];
-        samples.extend([wait(1, None, 10 * MS), wait(1, None, 11 * MS), wait(2, None, MS), wait(3, None, MS)]);
-        assert_eq!(settle(&mut samples, 0), 22 * MS);
+        samples.extend([
+            wait(1, None, 10 * MS),
+            wait(1, None, 11 * MS),
+            wait(2, None, MS),
+            wait(3, None, MS),
+        ]);
+        assert_eq!(settle(&mut samples, COPIES), 22 * MS);
         assert_eq!(on(&samples, 1, Some(10)), 31 * MS);
         assert_eq!(on(&samples, 2, Some(20)), 2 * MS);
         assert_eq!((on(&samples, 1, None), on(&samples, 3, None)), (0, MS), "thread 3 has no stack at all");
@@ -138,7 +171,7 @@ mod tests {
     #[test]
     fn long_waits_keep_their_length() {
         let mut samples = vec![wait(1, Some(10), 900 * MS), wait(1, None, 800 * MS), wait(1, Some(11), MS)];
-        assert_eq!(settle(&mut samples, 0), 0);
+        assert_eq!(settle(&mut samples, COPIES), 0);
         assert_eq!(on(&samples, 1, Some(10)), 900 * MS);
         assert_eq!(on(&samples, 1, None), 800 * MS);
         assert_eq!(on(&samples, 1, Some(11)), MS);
@@ -148,7 +181,7 @@ mod tests {
     fn a_length_without_a_stack_goes_to_the_nearest() {
         let mut samples = vec![wait(1, Some(10), 1000), wait(1, Some(11), 50 * MS), wait(1, None, 40 * MS)];
         samples.push(wait(1, None, 2000));
-        settle(&mut samples, 0);
+        settle(&mut samples, COPIES);
         assert_eq!(on(&samples, 1, Some(11)), 90 * MS);
         assert_eq!(on(&samples, 1, Some(10)), 3000);
     }
@@ -166,7 +199,7 @@ mod tests {
             let stack = (number % 7 == 6).then(|| u32::try_from(place).unwrap());
             samples.push(wait(1, stack, length));
         }
-        settle(&mut samples, 0);
+        settle(&mut samples, COPIES);
         let found = [on(&samples, 1, Some(0)), on(&samples, 1, Some(1))];
         assert_eq!(found[0] + found[1], all);
         assert!(found[0].abs_diff(truth[0]) < all / 20, "{found:?} {truth:?}");
@@ -179,10 +212,21 @@ mod tests {
         samples.extend((0..60).map(|_| wait(1, Some(2), 60 * MS)));
         samples.extend((0..60).map(|_| wait(1, None, 40 * MS)));
         samples.extend((0..40).map(|_| wait(1, None, 60 * MS)));
-        settle(&mut samples, 100 * MS);
+        settle(&mut samples, Chances { looks_every: 100 * MS, stack_every: 0 });
         let (short, long) = (on(&samples, 1, Some(1)), on(&samples, 1, Some(2)));
         assert_eq!(short + long, 10_000 * MS);
         assert!(short.abs_diff(4000 * MS) < 100 * MS, "{short} {long}");
+    }
+
+    #[test]
+    fn a_wait_stands_for_its_length_by_its_chance() {
+        let both = Chances { looks_every: 100, stack_every: 4 };
+        assert_eq!(both.stands_for(100), 100, "no look misses it");
+        // Half are met by a look, of the others the kernel copies a quarter: 5 in 8.
+        assert_eq!(both.stands_for(50), 80);
+        assert_eq!(Chances { stack_every: 1, ..both }.stands_for(50), 50, "every one is copied");
+        assert_eq!(Chances { stack_every: 0, ..both }.stands_for(50), 100);
+        assert_eq!(COPIES.stands_for(50), 50);
     }
 
     #[test]
@@ -190,7 +234,7 @@ mod tests {
         let mut samples = vec![wait(1, Some(1), u64::MAX), wait(1, None, u64::MAX), wait(1, Some(1), 0)];
         samples.extend([wait(1, None, 0), Taken { weight_ns: u64::MAX, ..wait(1, None, 5) }]);
         samples.push(Taken { weight_ns: u64::MAX, ..wait(1, Some(3), 5) });
-        settle(&mut samples, u64::MAX);
-        settle(&mut samples, 0);
+        settle(&mut samples, Chances { looks_every: u64::MAX, stack_every: u32::MAX });
+        settle(&mut samples, COPIES);
     }
 }

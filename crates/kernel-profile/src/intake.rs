@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::ProcessId;
 use perf_sampler::{Leaving, Record, SwitchOut, Thread, Timestamp, Wait};
 
+use crate::estimate::Chances;
 use crate::followed::{Followed, Walker};
 use crate::samples::{Place, Taken};
 use crate::waiting::Open;
@@ -34,15 +35,14 @@ impl Side {
 pub struct Intake {
     pub(crate) processes: BTreeMap<ProcessId, Followed>,
     walker: Walker,
-    /// Nanoseconds between two looks at waiting threads, when no other stacks of waits come.
-    pub(crate) only_looks: u64,
+    pub(crate) chances: Chances,
 }
 
 impl Intake {
     /// Nothing yet. `max_frames` is where the kernel cuts a stack.
     #[must_use]
     pub fn new(max_frames: u32) -> Intake {
-        Intake { processes: BTreeMap::new(), walker: Walker::new(max_frames), only_looks: 0 }
+        Intake { processes: BTreeMap::new(), walker: Walker::new(max_frames), chances: Chances::default() }
     }
 
     /// Begins with a process that is there already.
@@ -101,8 +101,7 @@ impl Intake {
     }
 
     pub(crate) fn of(&mut self, thread: Thread) -> (&mut Followed, &mut Walker) {
-        let followed =
-            self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
+        let followed = self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
         (followed, &mut self.walker)
     }
 }

@@ -7,6 +7,7 @@ use perf_sampler::{KernelFrames, OpenWait, Wait};
 use unwinding::{Code, Reached};
 
 use crate::blocked::{Look, Looked, MOST_BYTES};
+use crate::estimate::Chances;
 use crate::followed::{Followed, Walker, is_code};
 use crate::memory::Memory;
 use crate::samples::{Place, Taken};
@@ -28,9 +29,10 @@ impl Intake {
         looked
     }
 
-    /// Says that no stack comes with waits, so that looks are all there is, and how often they come.
-    pub fn only_looks(&mut self, every: Duration) {
-        self.only_looks = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+    /// Says how waits come to a stack: how often threads are looked at, and of how many switches one has a stack, if any.
+    pub fn sampled(&mut self, looks_every: Duration, stack_every: Option<u32>) {
+        let looks_every = u64::try_from(looks_every.as_nanos()).unwrap_or(u64::MAX);
+        self.chances = Chances { looks_every, stack_every: stack_every.unwrap_or(0) };
     }
 }
 
@@ -65,8 +67,7 @@ impl Followed {
             return Looked::Refused;
         }
         let reached = loop {
-            let reached =
-                self.unwinder.walk_blocked(entry.instruction, entry.stack, &copy, &code, frames);
+            let reached = self.unwinder.walk_blocked(entry.instruction, entry.stack, &copy, &code, frames);
             if reached != Reached::EndOfCopy || copy.len() >= MOST_BYTES {
                 break reached;
             }
@@ -104,8 +105,8 @@ impl Followed {
     }
 
     /// Gives the time of all waits to those with a stack, and says how good that is.
-    pub(crate) fn settle(&mut self, samples: &mut Vec<Taken>, looks_every: u64) {
-        let given = estimate::settle(samples, looks_every);
+    pub(crate) fn settle(&mut self, samples: &mut Vec<Taken>, chances: Chances) {
+        let given = estimate::settle(samples, chances);
         let mut waits = WaitQuality {
             waited_ns: 0,
             estimated_ns: given,

@@ -57,7 +57,7 @@ impl Intake {
     ) -> Option<Profiles> {
         let mut process = self.processes.remove(&pid)?;
         let mut samples: Vec<Taken> = process.samples.iter().copied().collect();
-        process.settle(&mut samples, self.only_looks);
+        process.settle(&mut samples, self.chances);
         Some(profiles(&mut process, names, &samples, started, ended))
     }
 
@@ -77,7 +77,7 @@ impl Intake {
         let open = process.waiting.at(until);
         let mut samples: Vec<Taken> =
             over.chain(open).filter_map(|taken| taken.within(since, until)).collect();
-        process.settle(&mut samples, self.only_looks);
+        process.settle(&mut samples, self.chances);
         Some(profiles(process, names, &samples, since, until))
     }
 }

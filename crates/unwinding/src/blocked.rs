@@ -109,9 +109,7 @@ fn frame_above_top(code: &[u8]) -> Option<u64> {
     match code {
         [0x48, 0x8b, 0xec, ..] | [0x48, 0x89, 0xe5, ..] => Some(0),
         [0x48, 0x8d, 0x6c, 0x24, bytes, ..] => u64::try_from(i8::from_le_bytes([*bytes])).ok(),
-        [0x48, 0x8d, 0xac, 0x24, a, b, c, d, ..] => {
-            u64::try_from(i32::from_le_bytes([*a, *b, *c, *d])).ok()
-        }
+        [0x48, 0x8d, 0xac, 0x24, a, b, c, d, ..] => u64::try_from(i32::from_le_bytes([*a, *b, *c, *d])).ok(),
         _ => None,
     }
 }
@@ -134,7 +132,8 @@ fn indirect_call_length(code: &[u8]) -> Option<usize> {
     let [0xff, operand, rest @ ..] = code else { return None };
     let (mode, register) = (operand >> 6, operand & 7);
     let with_index = usize::from(mode != 3 && register == 4);
-    let by_address = mode == 0 && (register == 5 || register == 4 && rest.first().is_some_and(|index| index & 7 == 5));
+    let by_address =
+        mode == 0 && (register == 5 || register == 4 && rest.first().is_some_and(|index| index & 7 == 5));
     let distance = match mode {
         1 => 1,
         2 => 4,
@@ -200,7 +199,8 @@ mod tests {
         assert!(is_call_of(&code, 0x1023, 0x1030));
         assert!(is_call_of(&code, 0x1026, 0x1030));
         // call [rax]; call [r12 + 8]; call [rip + 1]; call [rsp + 0x100]; jmp [rax]
-        let lengths = [&[0xff, 0x10][..], &[0xff, 0x54, 0x24, 8], &[0xff, 0x15, 1, 0, 0, 0], &[0xff, 0x94, 0x24, 0, 1]];
+        let lengths =
+            [&[0xff, 0x10][..], &[0xff, 0x54, 0x24, 8], &[0xff, 0x15, 1, 0, 0, 0], &[0xff, 0x94, 0x24, 0, 1]];
         assert_eq!(lengths.map(indirect_call_length), [Some(2), Some(4), Some(6), Some(7)]);
         assert_eq!(indirect_call_length(&[0xff, 0x20]), None);
         assert!(!is_call_of(&code, 0x1008, 0x1030));

@@ -73,12 +73,7 @@ impl Unwinder {
     }
 
     /// Walks as far as tables and frame pointers lead.
-    pub(crate) fn go_on(
-        &mut self,
-        thread: &Snapshot<'_>,
-        walk: &mut Walk,
-        frames: &mut Vec<u64>,
-    ) -> Reached {
+    pub(crate) fn go_on(&mut self, thread: &Snapshot<'_>, walk: &mut Walk, frames: &mut Vec<u64>) -> Reached {
         let mut read = |address: u64| word(thread, address).ok_or(());
         loop {
             if frames.len() >= MOST_FRAMES {
@@ -127,9 +122,12 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
     // from the place in the chain that is as far out, not from the last.
     for at in (0..frames.len()).rev() {
         let Some(frame) = frames.get(at) else { continue };
-        let places = || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
+        let places =
+            || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
         // The chain leaves out callers of frameless leaves, never adds any: its place is no further out than ours.
-        let Some(same) = places().filter(|place| *place <= at).last().or_else(|| places().next()) else { continue };
+        let Some(same) = places().filter(|place| *place <= at).last().or_else(|| places().next()) else {
+            continue;
+        };
         let rest = thread.chain.get(same + 1..).unwrap_or_default();
         if rest.len() < frames.len() - at - 1 {
             return ended;
