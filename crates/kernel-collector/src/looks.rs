@@ -13,8 +13,9 @@ const EVERY: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_millis(50);
 /// How long the looks of one round may take: 2 % of a processor at most. Others come in the next.
 const ROUND: Duration = Duration::from_millis(1);
-/// The same while threads are left that were there at the start.
-const FIRST_ROUNDS: Duration = Duration::from_millis(20);
+/// The same while threads are left that were there at the start, and how soon the next round comes then.
+const FIRST_ROUNDS: Duration = Duration::from_millis(50);
+const SOON: Duration = Duration::from_millis(5);
 /// Looks that are remembered; beyond, those at threads that have gone on are forgotten.
 const MOST_REMEMBERED: usize = 1 << 14;
 
@@ -27,6 +28,8 @@ pub(crate) struct Looks {
     refused: Vec<ProcessId>,
     rounds: usize,
     took: Duration,
+    /// Whether time was too short for some that were there at the start.
+    first_left: bool,
 }
 
 impl Looks {
@@ -42,12 +45,13 @@ impl Looks {
         };
         intake.sampled(EVERY, stack_every);
         let (done, refused) = (HashMap::new(), Vec::new());
-        Some(Looks { kernel, last: None, done, refused, rounds: 0, took: Duration::ZERO })
+        Some(Looks { kernel, last: None, done, refused, rounds: 0, took: Duration::ZERO, first_left: false })
     }
 
     /// How long until the next round.
     pub(crate) fn next(&self) -> Duration {
-        self.last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed()))
+        let every = if self.first_left { SOON } else { EVERY };
+        self.last.map_or(Duration::ZERO, |last| every.saturating_sub(last.elapsed()))
     }
 
     /// How long all looks took.
@@ -76,12 +80,14 @@ impl Looks {
             waits.rotate_left(turn);
         }
         waits.sort_by_key(|wait| (wait.since > started, now.since(wait.since) < LONG));
+        self.first_left = false;
         for wait in waits {
             if self.refused.contains(&wait.thread.process) {
                 continue;
             }
             let first = wait.since <= started;
             if begin.elapsed() > if first { FIRST_ROUNDS } else { ROUND } {
+                self.first_left = first;
                 break;
             }
             match intake.look(&wait, self.kernel) {
