@@ -28,7 +28,9 @@ const FIRST_REAL: u64 = 0xffff_8000_0000_0000;
 pub enum Looked {
     /// It waits, and this was its stack.
     Seen,
-    /// It ran, or has ended.
+    /// It runs, or could run.
+    Runnable,
+    /// It ran meanwhile, or has ended.
     Moved,
     /// This user may not look into the process.
     Refused,
@@ -56,6 +58,9 @@ impl Look {
         let began = Timestamp::now();
         let file = File::open(path(thread, "syscall")).map_err(|error| refused(&error))?;
         let said = text(&file).map_err(|error| refused(&error))?;
+        if said.starts_with(b"running") {
+            return Err(Looked::Runnable);
+        }
         let entry = entry(&said).ok_or(Looked::Moved)?;
         Ok(Look { file, said, slices: slices(thread), began, thread, entry })
     }

@@ -91,7 +91,8 @@ impl Intake {
         followed.quality.waits.without_stack += u64::from(place.is_none());
         let weight_ns = u64::try_from(wait.duration().as_nanos()).unwrap_or(u64::MAX);
         let (thread, place) = (wait.thread.id.0, place.unwrap_or(Place::NOWHERE));
-        followed.samples.add(Taken::wait(thread, Side::of(wait.leaving), place, wait.from, weight_ns));
+        let side = followed.waiting.side(wait);
+        followed.samples.add(Taken::wait(thread, side, place, wait.from, weight_ns));
     }
 
     /// Drops what had ended by a moment, for a live view that goes on for hours. What was dropped is in no later

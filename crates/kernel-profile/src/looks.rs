@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use native_symbols::MemoryMap;
-use perf_sampler::{KernelFrames, OpenWait, Wait};
+use perf_sampler::{KernelFrames, OpenWait, Timestamp, Wait};
 use unwinding::{Code, Reached};
 
 use crate::blocked::{Look, Looked, MOST_BYTES};
@@ -23,6 +23,7 @@ impl Intake {
         let counts = &mut followed.quality.waits;
         match looked {
             Looked::Seen => counts.looks += 1,
+            Looked::Runnable => followed.waiting.runs(wait.thread.id.0, Timestamp::now()),
             Looked::Moved => counts.looks_too_late += 1,
             Looked::Refused => counts.looks_refused += 1,
         }
@@ -64,7 +65,7 @@ impl Followed {
         let entry = look.entry;
         let mut copy = look.memory(memory, 0);
         if copy.is_empty() {
-            return Looked::Refused;
+            return if memory.is_open() { Looked::Moved } else { Looked::Refused };
         }
         let reached = loop {
             let reached = self.unwinder.walk_blocked(entry.instruction, entry.stack, &copy, &code, frames);

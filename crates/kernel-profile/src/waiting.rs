@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perf_sampler::{SwitchId, Timestamp, Wait};
+use perf_sampler::{Leaving, SwitchId, Timestamp, Wait};
 
 use crate::Side;
 use crate::samples::{Place, Taken};
@@ -35,6 +35,8 @@ pub(crate) struct SeenWaiting {
 pub(crate) struct Waiting {
     open: HashMap<u32, Open>,
     looks: HashMap<u32, SeenWaiting>,
+    /// Threads that could run when they were looked at.
+    runnable: HashMap<u32, Timestamp>,
 }
 
 impl Waiting {
@@ -52,8 +54,28 @@ impl Waiting {
         }
     }
 
+    /// A thread could run at this moment.
+    pub(crate) fn runs(&mut self, thread: u32, at: Timestamp) {
+        if self.runnable.len() < MOST_OPEN || self.runnable.contains_key(&thread) {
+            self.runnable.insert(thread, at);
+        }
+    }
+
+    /// What a wait was. One that began before us is not told to be ready or not, unless a look met it: what can run does so
+    /// until it does.
+    pub(crate) fn side(&mut self, wait: &Wait) -> Side {
+        let met = self.runnable.remove(&wait.thread.id.0);
+        let ready = met.is_some_and(|at| wait.from <= at && at <= wait.to);
+        match wait.leaving {
+            Leaving::Preempted => Side::Ready,
+            Leaving::Unknown if ready => Side::Ready,
+            Leaving::Unknown | Leaving::Blocked => Side::OffCpu,
+        }
+    }
+
     /// A thread ended.
     pub(crate) fn ended(&mut self, thread: u32) {
+        self.runnable.remove(&thread);
         self.open.remove(&thread);
         self.looks.remove(&thread);
     }
@@ -99,7 +121,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use model::{ProcessId, ThreadId};
-    use perf_sampler::{Leaving, Seen, Thread};
+    use perf_sampler::{Seen, Thread};
     use stacks::StackKey;
 
     use super::*;
@@ -141,6 +163,18 @@ mod tests {
         let open: Vec<_> = waiting.at(Timestamp(50)).map(|taken| (taken.at.0, taken.weight_ns)).collect();
         assert_eq!(open, [(20, 30)]);
         assert_eq!(waiting.over(&wait(18, 60, None)), (None, Some(LOOKED)));
+    }
+
+    #[test]
+    fn what_could_run_when_we_came_was_ready() {
+        let mut waiting = Waiting::default();
+        let unknown = Wait { leaving: Leaving::Unknown, ..wait(10, 40, None) };
+        assert_eq!(waiting.side(&unknown), Side::OffCpu);
+        waiting.runs(7, Timestamp(12));
+        assert_eq!(waiting.side(&unknown), Side::Ready);
+        assert_eq!(waiting.side(&unknown), Side::OffCpu, "it was another wait");
+        waiting.runs(7, Timestamp(12));
+        assert_eq!(waiting.side(&wait(10, 40, None)), Side::OffCpu, "the kernel's word counts");
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn a_target_in_a_container_is_named_from_outside() {
     assert_eq!(process.naming.failure, None);
     let profiles = &process.profiles;
     assert!(share(&profiles.on_cpu, "Shop.Api.Checkout.Burn") > 50.0);
-    assert!(time_in(&profiles.off_cpu, "Shop.Api.Checkout.Wait") > 0);
+    assert!(time_in(&profiles.off_cpu, "Patients.LoopbackClients.Drive") > 0);
     let quality = profiles.quality;
     assert!(quality.named_percent() >= 99.0, "{quality:?}");
     assert!(quality.running_complete_percent() >= 98.0, "{quality:?}");
@@ -59,7 +59,7 @@ fn a_target_that_is_killed_has_names_for_what_was_seen() {
     let recorded = collecting.finish();
     let profiles = &of(&recorded, pid(&target)).profiles;
     assert!(share(&profiles.on_cpu, "Shop.Api.Checkout.Burn") > 50.0);
-    assert!(time_in(&profiles.off_cpu, "Shop.Api.Checkout.Wait") > 0, "the waits are named too");
+    assert!(time_in(&profiles.off_cpu, "Patients.LoopbackClients.Drive") > 0, "the waits are named too");
     assert!(profiles.quality.running_complete_percent() >= 98.0, "{:?}", profiles.quality);
 }
 
