@@ -5,8 +5,10 @@
 //!                        +--> chromium     ui.perfetto.dev, chrome://tracing: threads on a time line
 //! Profile --> FORMATS ---+--> folded       one line for each stack: grep, diff, flamegraph.pl
 //!             (registry) +--> flamegraph   an SVG that needs nothing but a browser
+//!                        +--> html         a page that needs nothing else: search, zoom, threads, callers
 //!                        +--> pprof        go tool pprof, and what else reads its files
 //!                        +--> firefox      profiler.firefox.com
+//!                        +--> perf-script  what reads the text of perf script: FlameScope
 //! ```
 //!
 //! **In:** a [`Profile`](stacks::Profile) and whether threads are kept apart ([`Grouping`]). **Out:** bytes, written as
@@ -31,7 +33,9 @@ mod chromium;
 mod firefox;
 mod flamegraph;
 mod folded;
+pub mod html;
 mod label;
+mod perf_script;
 pub mod pprof;
 mod registry;
 mod sink;
