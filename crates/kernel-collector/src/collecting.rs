@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
+use discovery::DotnetProcess;
 use kernel_profile::{Intake, Names, Profiles};
 use model::ProcessId;
 use native_symbols::KernelNames;
@@ -11,7 +12,7 @@ use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
 use crate::names::{NameSource, Naming, SharedCode};
-use crate::request::{Request, Target};
+use crate::request::{NamesFirst, Request, Target};
 use crate::{behalf, children};
 
 /// How long names are waited for before sampling begins without them; they may still come later.
@@ -30,6 +31,7 @@ pub struct Collecting {
     started_at: SystemTime,
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
     looked_for_children: Instant,
+    children: BTreeMap<ProcessId, DotnetProcess>,
 }
 
 /// What was recorded.
@@ -56,6 +58,8 @@ pub struct RecordedProcess {
     pub cpu_time: Option<Duration>,
     /// CPU time of its threads that served our sessions.
     pub on_our_behalf: Duration,
+    /// What is known of a child that turned out to be a .NET program. Of those that were asked for, the caller knows.
+    pub child: Option<DotnetProcess>,
 }
 
 impl Collecting {
@@ -68,7 +72,7 @@ impl Collecting {
         let mut names: BTreeMap<ProcessId, NameSource> = request
             .targets
             .iter()
-            .map(|target| (target.pid, NameSource::begin(target.client.clone())))
+            .map(|target| (target.pid, NameSource::begin(target.client.clone(), request.names)))
             .collect();
         let until = Instant::now() + PATIENCE_AT_START;
         while Instant::now() < until {
@@ -78,11 +82,13 @@ impl Collecting {
                 break;
             }
         }
+        names.values().for_each(|source| source.listens(PATIENCE_AT_START));
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        Ok(Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children })
+        let children = BTreeMap::new();
+        Ok(Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children, children })
     }
 
     /// What it can show, and what not.
@@ -114,9 +120,10 @@ impl Collecting {
         let unnamed: Vec<ProcessId> =
             self.intake.processes().filter(|pid| !self.names.contains_key(pid)).collect();
         for pid in unnamed {
-            if let Some(target) = children::look_at(pid) {
+            if let Some(process) = children::look_at(pid) {
                 self.behalf.insert(pid, behalf::Clocks::of(pid));
-                self.names.insert(pid, NameSource::begin(target.client));
+                self.names.insert(pid, NameSource::begin(process.client(), NamesFirst::Awaited));
+                self.children.insert(pid, process);
             }
         }
     }
@@ -138,7 +145,8 @@ impl Collecting {
             if processes.iter().any(|done| done.pid == pid) {
                 continue;
             }
-            let source = self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None));
+            let source =
+                self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None, NamesFirst::Later));
             let (code, naming) = named(&self.intake, pid, source);
             let code = code.lock().unwrap_or_else(PoisonError::into_inner);
             let names =
@@ -146,7 +154,8 @@ impl Collecting {
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
             if let Some(profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
-                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf });
+                let child = self.children.remove(&pid);
+                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf, child });
             }
         }
         Recorded { processes, granted, summary, started_at: self.started_at }

@@ -25,4 +25,4 @@ mod request;
 
 pub use collecting::{Collecting, Recorded, RecordedProcess};
 pub use names::{NamesFailure, Naming};
-pub use request::{Request, Target};
+pub use request::{NamesFirst, Request, Target};
