@@ -67,6 +67,8 @@ pub enum Code {
     DumpFailed = 33,
     /// The process cannot write where its core dump should go.
     DumpPlace = 34,
+    /// The kernel does not let this user sample.
+    SamplingRefused = 40,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

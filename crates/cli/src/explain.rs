@@ -7,6 +7,7 @@ mod heap;
 mod ipc;
 mod launch;
 mod recording;
+mod sampling;
 mod session;
 mod setting;
 pub mod trace_file;
@@ -135,6 +136,7 @@ impl From<ProfilerError> for Failure {
                 "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
             ),
             ProfilerError::Runtime(error) => error.into(),
+            ProfilerError::Sampling(error) => error.into(),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -26,6 +26,7 @@ mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
+pub mod kernel;
 mod naming;
 mod parameter;
 mod profiler;
