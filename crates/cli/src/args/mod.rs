@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod dump;
 pub mod gcdump;
+pub mod kernel;
 mod sessions;
 mod spelling;
 mod target;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
+pub use kernel::{CpuArgs, OffCpuArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use spelling::with_equals_signs;
 pub use target::{CollectTarget, OneTarget, RunTarget, Which};
@@ -27,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   drdotnet ps                              list the .NET processes
   drdotnet info -p 4242                    what one is, and what it would tell
+  drdotnet cpu -p 4242                     a flame graph of where its CPU time goes
   drdotnet run exceptions -p 4242          ask one question
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters
@@ -66,6 +69,12 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Where a process uses the CPU: a flame graph down into the kernel
+    #[command(override_usage = kernel::CPU_USAGE, after_help = kernel::CPU_EXAMPLES)]
+    Cpu(CpuArgs),
+    /// Where threads of a process wait: a flame graph by waiting time
+    #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
+    OffCpu(OffCpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
     /// Show or record the counters of processes

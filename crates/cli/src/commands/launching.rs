@@ -245,6 +245,14 @@ impl Program {
         }
     }
 
+    /// Ends it, and says how it ended.
+    pub fn farewell(self) {
+        match self.stop() {
+            Some(status) => output::to_stderr(&format!("the program ended by itself ({status})\n")),
+            None => output::to_stderr("stopped the program that was started for this\n"),
+        }
+    }
+
     /// Ends it, politely first. Returns how it ended if it had ended by itself.
     pub fn stop(mut self) -> Option<ExitStatus> {
         let ended = self.child().try_wait().ok().flatten();

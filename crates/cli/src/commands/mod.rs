@@ -6,6 +6,8 @@ mod demo;
 mod dump;
 mod gcdump;
 mod info;
+mod keeping;
+mod kernel;
 mod launching;
 mod profilers;
 mod ps;
@@ -27,6 +29,8 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Cpu(args) => kernel::cpu(&args, screen),
+        Command::OffCpu(args) => kernel::off_cpu(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),

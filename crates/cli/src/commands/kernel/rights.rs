@@ -1,0 +1,137 @@
+//! Which way is taken, what is missing from the picture, and what would add it.
+
+use discovery::DotnetProcess;
+use kernel_collector::Target;
+use perf_sampler::{Collect, Granted, KernelSide, Missing, OffCpu, Part, Remedy, SamplerError, preflight};
+
+use super::plan::Plan;
+use crate::explain::Failure;
+use crate::layout::hanging;
+
+/// Where samples come from.
+pub enum Way {
+    /// The kernel.
+    Kernel(Granted),
+    /// The runtime, because the kernel does not give them.
+    Runtime(Refusal),
+}
+
+/// Why the kernel does not give what is wanted.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub cause: String,
+    /// Each alone is enough.
+    pub remedies: Vec<String>,
+}
+
+impl Refusal {
+    fn new(cause: &impl ToString, remedies: &[Remedy]) -> Refusal {
+        Refusal { cause: cause.to_string(), remedies: remedies.iter().map(ToString::to_string).collect() }
+    }
+}
+
+/// The best way that this user has. Nothing is started.
+pub fn choose(plan: &Plan, processes: &[DotnetProcess]) -> Result<Way, Failure> {
+    if let Some(hidden) = processes.iter().find(|process| !process.visible) {
+        return Ok(Way::Runtime(Refusal {
+            cause: format!("process {} lives in a pid namespace that is not ours", hidden.pid),
+            remedies: vec![
+                "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod"
+                    .to_owned(),
+            ],
+        }));
+    }
+    let request = plan.request(processes.iter().map(|process| Target::from(process.pid)).collect());
+    match preflight(&request.sampling) {
+        Ok(granted) => Ok(match without_stacks(&granted) {
+            // How long threads wait is no picture of where they do. Beside time on the CPU it is better than nothing.
+            Some(missing) if request.sampling.collect == Collect::OffCpu => {
+                Way::Runtime(Refusal::new(&missing.cause, &missing.remedies))
+            }
+            _ => Way::Kernel(granted),
+        }),
+        Err(SamplerError::Refused { cause, remedies } | SamplerError::NoRing { cause, remedies, .. }) => {
+            Ok(Way::Runtime(Refusal::new(&cause, &remedies)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why waits have no stacks, if they are to be timed only.
+fn without_stacks(granted: &Granted) -> Option<&Missing> {
+    let timed = granted.off_cpu == Some(OffCpu::TimesOnly);
+    granted.missing.iter().find(|missing| timed && missing.part == Part::WaitStacks)
+}
+
+/// What the kernel gives, for the user.
+pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
+    let code = match granted.kernel {
+        KernelSide::Seen => "user and kernel code",
+        KernelSide::Hidden => "user code only",
+    };
+    let mut words = Vec::new();
+    if granted.on_cpu.is_some() {
+        words.push(format!("{} samples a second of each running thread", granted.rate_hz));
+    }
+    match granted.off_cpu {
+        Some(OffCpu::WithStacks(_)) => words.push("every wait".to_owned()),
+        Some(OffCpu::TimesOnly) => words.push("how long threads wait".to_owned()),
+        None => {}
+    }
+    let mut text = labelled("taken", &format!("by the kernel: {}, {code}", words.join(" and ")), width);
+    for (parts, missing) in grouped(&granted.missing) {
+        text += &labelled("missing", &parts.join("; "), width);
+        text += &labelled("because", &missing.cause.to_string(), width);
+        text += &remedy_lines(missing.remedies.iter().map(ToString::to_string), width);
+    }
+    text
+}
+
+/// The same when the runtime stands in for the kernel.
+pub fn refused_words(refusal: &Refusal, profiler: &str, width: Option<usize>) -> String {
+    let mut text = labelled("taken", &format!("by the runtime (the profiler {profiler})"), width);
+    text += &labelled("missing", NO_KERNEL, width);
+    text += &labelled("because", &refusal.cause, width);
+    text + &remedy_lines(refusal.remedies.iter().cloned(), width)
+}
+
+/// What a picture by the runtime's samples lacks.
+const NO_KERNEL: &str = "frames of native code and of the kernel, and the flame graph";
+
+/// The same as one note of a report.
+pub fn refused_note(refusal: &Refusal) -> String {
+    let mut note = format!(
+        "The samples are the runtime's, because the kernel's are not to be had: {}. Missing: {NO_KERNEL}.",
+        refusal.cause
+    );
+    if !refusal.remedies.is_empty() {
+        note += &format!(" To add it: {}.", refusal.remedies.join(", or "));
+    }
+    note
+}
+
+/// Gaps that have the same cause and the same remedies.
+fn grouped(missing: &[Missing]) -> Vec<(Vec<String>, &Missing)> {
+    let mut groups: Vec<(Vec<String>, &Missing)> = Vec::new();
+    for one in missing {
+        let same = |known: &Missing| known.cause == one.cause && known.remedies == one.remedies;
+        match groups.iter_mut().find(|(_, known)| same(known)) {
+            Some((parts, _)) => parts.push(one.part.to_string()),
+            None => groups.push((vec![one.part.to_string()], one)),
+        }
+    }
+    groups
+}
+
+fn remedy_lines(remedies: impl Iterator<Item = String>, width: Option<usize>) -> String {
+    let lines = remedies.enumerate();
+    lines
+        .map(|(place, remedy)| labelled(if place == 0 { "to add it" } else { "or" }, &remedy, width))
+        .collect()
+}
+
+/// A line with a word before it.
+fn labelled(label: &str, text: &str, width: Option<usize>) -> String {
+    const INDENT: usize = 12;
+    format!("{label:>10}: {}\n", hanging(INDENT, &reports::printable(text), width))
+}
