@@ -14,6 +14,9 @@ pub(crate) const OUTCOME: &str = "outcome.json";
 /// The page that `sessions open` makes of the report.
 pub(crate) const PAGE: &str = "report.html";
 
+/// How names of files begin that a session keeps beside its report: profiles and pictures.
+const PRODUCTS: [&str; 5] = ["profile.", "flamegraph.", "on-cpu.", "off-cpu.", "ready."];
+
 /// Removes a session's own files, and its folder if nothing else is in it: the rest is the user's.
 pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {
     for name in [PAGE, OUTCOME, REPORT, MANIFEST, LOCK] {
@@ -22,6 +25,14 @@ pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
+        }
+    }
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name();
+        let is_product =
+            name.to_str().is_some_and(|name| PRODUCTS.iter().any(|product| name.starts_with(product)));
+        if is_product && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path())?;
         }
     }
     match fs::remove_dir(folder) {

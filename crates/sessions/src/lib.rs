@@ -5,6 +5,7 @@
 //!     lock           held by the tool as long as it runs; the kernel frees it however the tool ends
 //!     session.json   what was started: profiler, parameters, target
 //!     report.json    the result, there only when complete
+//!     profile.drprof, flamegraph.html, on-cpu.*, off-cpu.*, ready.*   what else some runs keep
 //!     outcome.json   how it ended; written last
 //! ```
 //!

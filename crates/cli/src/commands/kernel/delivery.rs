@@ -137,11 +137,15 @@ impl<'a> Delivery<'a> {
     /// Where the sessions of several processes are.
     fn kept_words(&self) -> String {
         let count = self.subjects.iter().filter(|subject| subject.row.session.is_some()).count();
+        let sessions = if count == 1 { "session" } else { "sessions" };
         match self.plan.output() {
             Some(folder) => {
-                format!("kept {count} sessions in {}, each in a folder named by its pid\n", folder.display())
+                format!(
+                    "kept {count} {sessions} in {}, each in a folder named by its pid\n",
+                    folder.display()
+                )
             }
-            None => format!("kept {count} sessions (drdotnet sessions list)\n"),
+            None => format!("kept {count} {sessions} (drdotnet sessions list)\n"),
         }
     }
 }

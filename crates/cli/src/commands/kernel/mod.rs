@@ -17,9 +17,7 @@ mod subjects;
 use std::time::Duration;
 
 use discovery::DotnetProcess;
-use kernel_collector::Recorded;
 use model::{Report, WindowEnd, format_duration};
-use process_view::Process;
 use profilers::{Settings, Spec};
 use sessions::RunningSession;
 
@@ -27,6 +25,7 @@ use self::delivery::{Delivery, Subject};
 use self::fallback::StandIn;
 use self::overview::Row;
 use self::plan::{Amount, Plan};
+use self::recording::Outcome;
 use self::rights::{Refusal, Way};
 use self::subjects::Subjects;
 use super::keeping;
@@ -116,17 +115,18 @@ fn by_kernel(
     if let Some(program) = subjects.program.take() {
         program.farewell();
     }
-    let (recorded, end) = match outcome {
+    let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(failure) => {
             fail_all(sessions, failure.what());
             return Err(failure);
         }
     };
+    let recorded = &outcome.recorded;
     delivery.measured = recorded.summary.ended.since(recorded.summary.started);
     for (process, session) in subjects.processes.iter().zip(sessions) {
         let index = recorded.processes.iter().position(|one| one.pid == process.pid);
-        let report = report_of(plan, process, &recorded, index.unwrap_or(usize::MAX), end);
+        let report = report_of(plan, process, &outcome, index.unwrap_or(usize::MAX));
         let row = Row::new(process.pid, process.name.clone());
         let row = match index.and_then(|index| recorded.processes.get(index)) {
             Some(one) => row.recorded(plan.picture, one),
@@ -139,8 +139,8 @@ fn by_kernel(
             recording: None,
         });
     }
-    children(plan, &subjects, &recorded, end, &mut delivery)?;
-    delivery.take_recordings(recorded);
+    children(plan, &subjects, &outcome, &mut delivery)?;
+    delivery.take_recordings(outcome.recorded);
     delivery.deliver()
 }
 
@@ -148,16 +148,16 @@ fn by_kernel(
 fn children(
     plan: &Plan,
     subjects: &Subjects,
-    recorded: &Recorded,
-    end: WindowEnd,
+    outcome: &Outcome,
     delivery: &mut Delivery<'_>,
 ) -> Result<(), Failure> {
+    let recorded = &outcome.recorded;
     let is_subject = |pid| subjects.processes.iter().any(|process| process.pid == pid);
     for (index, one) in recorded.processes.iter().enumerate().filter(|(_, one)| !is_subject(one.pid)) {
         let row = Row::new(one.pid, delivery::native_name(one)).recorded(plan.picture, one);
         delivery.subjects.push(match &one.child {
             Some(process) => {
-                let report = report_of(plan, process, recorded, index, end);
+                let report = report_of(plan, process, outcome, index);
                 let (spec, settings) = (plan.picture.spec(), &plan.settings);
                 let session = begin_session(plan, process, Amount::Several, spec, settings)?;
                 let row = Row { name: process.name.clone(), ..row };
@@ -171,20 +171,14 @@ fn children(
     Ok(())
 }
 
-fn report_of(
-    plan: &Plan,
-    process: &DotnetProcess,
-    recorded: &Recorded,
-    index: usize,
-    end: WindowEnd,
-) -> Report {
+fn report_of(plan: &Plan, process: &DotnetProcess, outcome: &Outcome, index: usize) -> Report {
     // Of several, some may have ended before the others.
-    let end = match end {
-        WindowEnd::Completed if !Process::new(process.pid).is_alive() => WindowEnd::TargetExited,
+    let end = match outcome.end {
+        WindowEnd::Completed if outcome.ended.contains(&process.pid) => WindowEnd::TargetExited,
         end => end,
     };
-    let duration: Duration = plan.duration;
-    profilers::kernel::report(plan.picture, process, recorded, index, &plan.settings, duration, end)
+    let (picture, recorded) = (plan.picture, &outcome.recorded);
+    profilers::kernel::report(picture, process, recorded, index, &plan.settings, plan.duration, end)
 }
 
 fn by_runtime(plan: &Plan, mut subjects: Subjects, refusal: Refusal, screen: &Screen) -> Result<(), Failure> {

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use kernel_collector::{Collecting, NamesFirst, Recorded, Target};
-use model::{Unit, WindowEnd};
+use model::{ProcessId, Unit, WindowEnd};
 use perf_sampler::{Wake, prefer_this_thread};
+use process_view::Process;
 use reports::value::format_whole;
 
 use super::plan::Plan;
@@ -16,12 +17,16 @@ use crate::progress::Progress;
 /// How quickly a signal is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// What a recording came to.
+pub struct Outcome {
+    pub recorded: Recorded,
+    pub end: WindowEnd,
+    /// Those of the subjects that were over by then.
+    pub ended: Vec<ProcessId>,
+}
+
 /// Records, until the time is over, the user wants the report, or nobody is left.
-pub fn record(
-    plan: &Plan,
-    subjects: &Subjects,
-    progress: &Progress,
-) -> Result<(Recorded, WindowEnd), Failure> {
+pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<Outcome, Failure> {
     let mut request = plan.request(subjects.processes.iter().map(Target::from).collect());
     request.debug_cache = native_symbols::user_cache();
     if matches!(subjects.program, Some(Program::Ported(_))) {
@@ -53,5 +58,7 @@ pub fn record(
         // What is left to do can wait for its turn.
         let _ = rustix::process::setpriority_process(None, 0);
     }
-    Ok((collecting.finish(), end))
+    let pids = subjects.processes.iter().map(|process| process.pid);
+    let ended = pids.filter(|pid| !Process::new(*pid).is_alive()).collect();
+    Ok(Outcome { recorded: collecting.finish(), end, ended })
 }

@@ -69,16 +69,16 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
         KernelSide::Seen => "user and kernel code",
         KernelSide::Hidden => "user code only",
     };
-    let mut words = Vec::new();
+    let mut words = vec!["the kernel".to_owned()];
     if granted.on_cpu.is_some() {
-        words.push(format!("{} samples a second of each running thread", granted.rate_hz));
+        words.push(format!("{} times a second for each running thread", granted.rate_hz));
     }
     match granted.off_cpu {
-        Some(OffCpu::WithStacks(_)) => words.push("every wait".to_owned()),
-        Some(OffCpu::TimesOnly) => words.push("how long threads wait".to_owned()),
+        Some(OffCpu::WithStacks(_)) => words.push("at every wait".to_owned()),
+        Some(OffCpu::TimesOnly) => words.push("with the length of every wait".to_owned()),
         None => {}
     }
-    let mut text = labelled("taken", &format!("by the kernel: {}, {code}", words.join(" and ")), width);
+    let mut text = labelled("sampled by", &format!("{}; {code}", words.join(", ")), width);
     for (parts, missing) in grouped(&granted.missing) {
         text += &labelled("missing", &parts.join("; "), width);
         text += &labelled("because", &missing.cause.to_string(), width);
@@ -89,7 +89,7 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
 
 /// The same when the runtime stands in for the kernel.
 pub fn refused_words(refusal: &Refusal, profiler: &str, width: Option<usize>) -> String {
-    let mut text = labelled("taken", &format!("by the runtime (the profiler {profiler})"), width);
+    let mut text = labelled("sampled by", &format!("the runtime (profiler {profiler})"), width);
     text += &labelled("missing", NO_KERNEL, width);
     text += &labelled("because", &refusal.cause, width);
     text + &remedy_lines(refusal.remedies.iter().cloned(), width)
