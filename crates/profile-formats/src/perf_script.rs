@@ -14,9 +14,9 @@ use std::io::{self, Write};
 use model::{Frame, FrameKind};
 use stacks::{Profile, Sample, ThreadSlot, Weight};
 
+use crate::folded;
 use crate::registry::Grouping;
 use crate::sink::Sink;
-use crate::{folded, label};
 
 /// Readers that count events would take a long sample for one of the usual length, so it is cut into pieces of about
 /// this length...
@@ -36,7 +36,8 @@ pub(crate) fn write(profile: &Profile, _: Grouping, to: &mut dyn Write) -> io::R
     let process = profile.process.unwrap_or(0);
     for (at_ns, weight, sample) in pieces.in_order() {
         let ThreadSlot(thread) = sample.thread;
-        let Some((comm, thread)) = comms.get(thread as usize).zip(profile.threads.get(thread as usize)) else {
+        let Some((comm, thread)) = comms.get(thread as usize).zip(profile.threads.get(thread as usize))
+        else {
             continue;
         };
         sink.raw(comm).raw(" ").number(process).raw("/").number(thread.id).raw(" [000] ");
@@ -66,9 +67,8 @@ fn line((number, (name, frame)): (usize, (String, &Frame))) -> String {
 fn module(frame: &Frame) -> String {
     match (frame.kind, frame.module.as_deref()) {
         (FrameKind::Kernel, _) => "[kernel.kallsyms]".to_owned(),
-        (_, Some(module)) if !module.trim().is_empty() => {
-            reports::printable_within(module, 200).replace(|c: char| c.is_whitespace() || "()".contains(c), "_")
-        }
+        (_, Some(module)) if !module.trim().is_empty() => reports::printable_within(module, 200)
+            .replace(|c: char| c.is_whitespace() || "()".contains(c), "_"),
         (_, _) => "[unknown]".to_owned(),
     }
 }
@@ -128,7 +128,7 @@ impl<'a> Pieces<'a> {
             // To the nearest number of pieces, so that a sample of a little more than the usual length stays whole.
             let rest = u64::from(sample.weight % self.piece_ns >= self.piece_ns.div_ceil(2));
             let count = (sample.weight / self.piece_ns + rest).max(1);
-            let share = |piece: u64| u128::from(sample.weight) * u128::from(piece) / u128::from(count);
+            let share = move |piece: u64| u128::from(sample.weight) * u128::from(piece) / u128::from(count);
             let share = move |piece| u64::try_from(share(piece)).unwrap_or(u64::MAX);
             (0..count).map(move |piece| {
                 let start = share(piece);

@@ -97,7 +97,15 @@ mod tests {
     fn numbers_and_strings_are_written_as_json() {
         let mut bytes = Vec::new();
         let mut sink = Sink::new(&mut bytes);
-        sink.number(42).raw(" ").micros(1_002_003).raw(" ").micros(45).raw(" ").seconds(61_000_450_999).raw(" ").string("a\"\n\u{1b}\u{202e}");
+        sink.number(42)
+            .raw(" ")
+            .micros(1_002_003)
+            .raw(" ")
+            .micros(45)
+            .raw(" ")
+            .seconds(61_000_450_999)
+            .raw(" ")
+            .string("a\"\n\u{1b}\u{202e}");
         sink.finish().unwrap();
         assert_eq!(String::from_utf8(bytes).unwrap(), r#"42 1002.003 0.045 61.000450 "a\"\n\u001b\u202e""#);
     }

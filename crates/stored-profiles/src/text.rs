@@ -21,5 +21,9 @@ impl<'a> Texts<'a> {
 
 /// The text, or as much of it as is kept.
 pub(crate) fn shortened(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST)]
+    let mut end = text.len().min(LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
