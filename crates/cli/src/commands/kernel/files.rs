@@ -15,6 +15,8 @@ use crate::output::{self, Keeping};
 pub enum FileKind {
     /// All samples, in a form of our own.
     Stored,
+    /// A page with all sides of the time.
+    Page,
     /// One of the formats that viewers read.
     Format(&'static Format),
 }
@@ -22,7 +24,10 @@ pub enum FileKind {
 /// What the file of all samples is called on the command line.
 const STORED: &str = "drprof";
 /// The usual: a picture, and what everything else can be made of later.
-const USUAL: &str = "flamegraph,drprof";
+const USUAL: &str = "html,drprof";
+/// The page's name on the command line, and in a session.
+const PAGE: &str = "html";
+const PAGE_FILE: &str = "flamegraph.html";
 
 impl FileKind {
     /// The kinds that a list names.
@@ -42,6 +47,9 @@ impl FileKind {
         if word.eq_ignore_ascii_case(STORED) {
             return Ok(FileKind::Stored);
         }
+        if word.eq_ignore_ascii_case(PAGE) {
+            return Ok(FileKind::Page);
+        }
         profile_formats::by_id(word).map(FileKind::Format).ok_or_else(|| {
             let ids: Vec<&str> = FORMATS.iter().map(|format| format.id).chain([STORED]).collect();
             let failure = Failure::new(Code::UnknownProfiler, format!("there is no format '{word}'"));
@@ -55,13 +63,9 @@ impl FileKind {
     fn id(self) -> &'static str {
         match self {
             FileKind::Stored => STORED,
+            FileKind::Page => PAGE,
             FileKind::Format(format) => format.id,
         }
-    }
-
-    /// Whether it is a picture to open in a browser.
-    fn is_picture(self) -> bool {
-        matches!(self, FileKind::Format(format) if matches!(format.id, "html" | "flamegraph"))
     }
 }
 
@@ -77,7 +81,7 @@ impl Written {
         let path = self.path.display();
         match self.kind {
             FileKind::Stored => None,
-            kind if kind.is_picture() => Some(format!("flame graph: {path}   (open it in a browser)\n")),
+            FileKind::Page => Some(format!("flame graph: {path}   (open it in a browser)\n")),
             FileKind::Format(format) => {
                 Some(format!("{}: {}\n", format.title, format.opens.replace("FILE", &path.to_string())))
             }
@@ -96,6 +100,13 @@ pub fn write(kinds: &[FileKind], recording: &Recording, folder: &Path) -> Result
                     let mut to = BufWriter::new(to);
                     stored_profiles::write(&mut to, recording)?;
                     to.flush()
+                })?;
+                written.push(Written { path, kind: *kind });
+            }
+            FileKind::Page => {
+                let path = folder.join(PAGE_FILE);
+                output::stream_to_file(&path, Keeping::Repeatable, |to| {
+                    profile_formats::html::write_recording(recording, to)
                 })?;
                 written.push(Written { path, kind: *kind });
             }
