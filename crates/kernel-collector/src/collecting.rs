@@ -164,16 +164,17 @@ impl Collecting {
 
 /// The names of a process. Code that was sampled and is still unknown is asked for once more.
 fn named(intake: &Intake, pid: ProcessId, mut source: NameSource) -> (SharedCode, Naming) {
-    source.ready(PATIENCE_AT_END);
+    // One that has not told its names by now hangs; it is not waited for twice.
+    let mut answers = source.ready(PATIENCE_AT_END);
     let unknown = {
         let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
         code.settle();
         intake.has_unknown_code(pid, &code)
     };
-    if unknown && Process::new(pid).is_alive() {
-        source.ask_again(PATIENCE_AT_END);
+    if unknown && answers && Process::new(pid).is_alive() {
+        answers = source.ask_again(PATIENCE_AT_END);
     }
-    source.finish(PATIENCE_AT_END)
+    source.finish(if answers { PATIENCE_AT_END } else { Duration::ZERO })
 }
 
 impl From<ProcessId> for Target {

@@ -147,12 +147,12 @@ impl NameSource {
         }
     }
 
-    /// Asks for all names once more.
-    pub(crate) fn ask_again(&mut self, patience: Duration) {
+    /// Asks for all names once more. Whether they came.
+    pub(crate) fn ask_again(&mut self, patience: Duration) -> bool {
         if let Some(client) = self.client.clone().filter(|_| self.rundown.is_none()) {
             self.rundown = Some(self.ask(client, None));
         }
-        self.ready(patience);
+        self.ready(patience)
     }
 
     /// Tells the runtime that nobody listens any more.

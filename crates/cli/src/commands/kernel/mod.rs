@@ -155,7 +155,8 @@ fn children(
     let is_subject = |pid| subjects.processes.iter().any(|process| process.pid == pid);
     for (index, one) in recorded.processes.iter().enumerate().filter(|(_, one)| !is_subject(one.pid)) {
         let row = Row::new(one.pid, delivery::native_name(one)).recorded(plan.picture, one);
-        delivery.subjects.push(match &one.child {
+        let known = outcome.children.iter().find(|process| process.pid == one.pid);
+        delivery.subjects.push(match one.child.as_ref().or(known) {
             Some(process) => {
                 let report = report_of(plan, process, outcome, index);
                 let (spec, settings) = (plan.picture.spec(), &plan.settings);

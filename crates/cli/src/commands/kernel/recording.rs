@@ -2,20 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use discovery::{DotnetProcess, Options, find};
 use kernel_collector::{Collecting, NamesFirst, Recorded, Target};
 use model::{ProcessId, Unit, WindowEnd};
-use perf_sampler::{Wake, prefer_this_thread};
+use perf_sampler::{Children, Wake, prefer_this_thread};
 use process_view::Process;
 use reports::value::format_whole;
 
 use super::plan::Plan;
 use super::subjects::Subjects;
-use crate::commands::launching::Program;
+use crate::commands::launching::{Program, family};
 use crate::explain::Failure;
 use crate::progress::Progress;
 
 /// How quickly a signal is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long a child may take to say who it is.
+const CHILD: Duration = Duration::from_millis(500);
 
 /// What a recording came to.
 pub struct Outcome {
@@ -23,11 +27,18 @@ pub struct Outcome {
     pub end: WindowEnd,
     /// Those of the subjects that were over by then.
     pub ended: Vec<ProcessId>,
+    /// .NET programs among the children that were there at the start.
+    pub children: Vec<DotnetProcess>,
 }
 
 /// Records, until the time is over, the user wants the report, or nobody is left.
 pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<Outcome, Failure> {
-    let mut request = plan.request(subjects.processes.iter().map(Target::from).collect());
+    let mut targets: Vec<Target> = subjects.processes.iter().map(Target::from).collect();
+    let children = match plan.children {
+        Children::Followed => known_children(&mut targets),
+        Children::Ignored => Vec::new(),
+    };
+    let mut request = plan.request(targets);
     request.debug_cache = native_symbols::user_cache();
     if matches!(subjects.program, Some(Program::Ported(_))) {
         request.names = NamesFirst::Later;
@@ -60,5 +71,26 @@ pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<O
     }
     let pids = subjects.processes.iter().map(|process| process.pid);
     let ended = pids.filter(|pid| !Process::new(*pid).is_alive()).collect();
-    Ok(Outcome { recorded: collecting.finish(), end, ended })
+    Ok(Outcome { recorded: collecting.finish(), end, ended, children })
+}
+
+/// Adds the children that are there already; of those that come later the sampler tells. Returns what is known of
+/// those that are .NET programs.
+fn known_children(targets: &mut Vec<Target>) -> Vec<DotnetProcess> {
+    let families = targets.iter().flat_map(|target| family(target.pid));
+    let mut pids: Vec<ProcessId> =
+        families.filter(|pid| targets.iter().all(|target| target.pid != *pid)).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    let mut known = Vec::new();
+    for pid in pids {
+        match find(pid, &Options { timeout: CHILD }) {
+            Ok(process) => {
+                targets.push(Target::from(&process));
+                known.push(process);
+            }
+            Err(_) => targets.push(Target::from(pid)),
+        }
+    }
+    known
 }
