@@ -5,13 +5,14 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
 use kernel_profile::{Intake, Names, Profiles};
-use model::ProcessId;
+use model::{ProcessId, ThreadId};
 use native_symbols::KernelNames;
 use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
 use crate::names::{NameSource, Naming, SharedCode};
 use crate::request::{Request, Target};
+use crate::threads::{self, Roster, ThreadClock};
 use crate::{behalf, children};
 
 /// How long names are waited for before sampling begins without them; they may still come later.
@@ -29,6 +30,7 @@ pub struct Collecting {
     request: Request,
     started_at: SystemTime,
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
+    rosters: BTreeMap<ProcessId, Roster>,
     looked_for_children: Instant,
 }
 
@@ -56,6 +58,8 @@ pub struct RecordedProcess {
     pub cpu_time: Option<Duration>,
     /// CPU time of its threads that served our sessions.
     pub on_our_behalf: Duration,
+    /// Its threads by the scheduler's own count; without those that came and went.
+    pub threads: BTreeMap<ThreadId, ThreadClock>,
 }
 
 impl Collecting {
@@ -81,8 +85,9 @@ impl Collecting {
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
+        let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        Ok(Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children })
+        Ok(Collecting { sampler, intake, names, request, started_at, behalf, rosters, looked_for_children })
     }
 
     /// What it can show, and what not.
@@ -116,6 +121,7 @@ impl Collecting {
         for pid in unnamed {
             if let Some(target) = children::look_at(pid) {
                 self.behalf.insert(pid, behalf::Clocks::of(pid));
+                self.rosters.insert(pid, Roster::of(pid));
                 self.names.insert(pid, NameSource::begin(target.client));
             }
         }
@@ -129,6 +135,9 @@ impl Collecting {
         let summary = self.sampler.finish(&mut |record| intake.take(record));
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
+        let rosters = std::mem::take(&mut self.rosters);
+        let mut clocks: BTreeMap<ProcessId, _> =
+            rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
         let kernel = KernelNames::of_this_machine().ok();
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
@@ -144,9 +153,13 @@ impl Collecting {
             let names =
                 Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
-            if let Some(profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
+            if let Some(mut profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
-                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf });
+                let threads = clocks.remove(&pid).unwrap_or_else(|| Roster::of(pid).finish());
+                for profile in [&mut profiles.on_cpu, &mut profiles.off_cpu, &mut profiles.ready] {
+                    threads::name(profile, &threads);
+                }
+                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf, threads });
             }
         }
         Recorded { processes, granted, summary, started_at: self.started_at }
