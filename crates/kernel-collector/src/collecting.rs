@@ -6,13 +6,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use discovery::DotnetProcess;
 use kernel_profile::{Intake, Names, Profiles};
-use model::ProcessId;
+use model::{ProcessId, ThreadId};
 use native_symbols::KernelNames;
 use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
 use crate::names::{NameSource, Naming, SharedCode};
 use crate::request::{NamesFirst, Request, Target};
+use crate::threads::{self, Roster, ThreadClock};
 use crate::{behalf, children};
 
 /// How long names are waited for before sampling begins without them; they may still come later.
@@ -30,6 +31,7 @@ pub struct Collecting {
     request: Request,
     started_at: SystemTime,
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
+    rosters: BTreeMap<ProcessId, Roster>,
     looked_for_children: Instant,
     children: BTreeMap<ProcessId, DotnetProcess>,
 }
@@ -60,6 +62,8 @@ pub struct RecordedProcess {
     pub on_our_behalf: Duration,
     /// What is known of a child that turned out to be a .NET program. Of those that were asked for, the caller knows.
     pub child: Option<DotnetProcess>,
+    /// Its threads by the scheduler's own count; without those that came and went.
+    pub threads: BTreeMap<ThreadId, ThreadClock>,
 }
 
 impl Collecting {
@@ -86,9 +90,20 @@ impl Collecting {
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
+        let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
         let children = BTreeMap::new();
-        Ok(Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children, children })
+        Ok(Collecting {
+            sampler,
+            intake,
+            names,
+            request,
+            started_at,
+            behalf,
+            rosters,
+            looked_for_children,
+            children,
+        })
     }
 
     /// What it can show, and what not.
@@ -122,6 +137,7 @@ impl Collecting {
         for pid in unnamed {
             if let Some(process) = children::look_at(pid) {
                 self.behalf.insert(pid, behalf::Clocks::of(pid));
+                self.rosters.insert(pid, Roster::of(pid));
                 self.names.insert(pid, NameSource::begin(process.client(), NamesFirst::Awaited));
                 self.children.insert(pid, process);
             }
@@ -136,6 +152,9 @@ impl Collecting {
         let summary = self.sampler.finish(&mut |record| intake.take(record));
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
+        let rosters = std::mem::take(&mut self.rosters);
+        let mut clocks: BTreeMap<ProcessId, _> =
+            rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
         let kernel = KernelNames::of_this_machine().ok();
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
@@ -152,10 +171,22 @@ impl Collecting {
             let names =
                 Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
-            if let Some(profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
+            if let Some(mut profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
                 let child = self.children.remove(&pid);
-                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf, child });
+                let threads = clocks.remove(&pid).unwrap_or_else(|| Roster::of(pid).finish());
+                for profile in [&mut profiles.on_cpu, &mut profiles.off_cpu, &mut profiles.ready] {
+                    threads::name(profile, &threads);
+                }
+                processes.push(RecordedProcess {
+                    pid,
+                    profiles,
+                    naming,
+                    cpu_time,
+                    on_our_behalf,
+                    threads,
+                    child,
+                });
             }
         }
         Recorded { processes, granted, summary, started_at: self.started_at }

@@ -22,7 +22,9 @@ mod children;
 mod collecting;
 mod names;
 mod request;
+mod threads;
 
 pub use collecting::{Collecting, Recorded, RecordedProcess};
 pub use names::{NamesFailure, Naming};
 pub use request::{NamesFirst, Request, Target};
+pub use threads::ThreadClock;

@@ -7,8 +7,16 @@
 //! ```
 
 mod answer;
+mod both;
 mod collect;
+mod cpu;
+mod kinds;
+mod off_cpu;
+mod places;
+mod quality;
 mod specs;
+mod view;
+mod waits;
 
 use std::time::Duration;
 
