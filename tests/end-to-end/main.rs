@@ -3,6 +3,11 @@
 mod bad_input;
 mod counters;
 mod counters_screen;
+mod cpu;
+mod cpu_containers;
+mod cpu_crowds;
+mod cpu_limits;
+mod cpu_rights;
 mod disks;
 mod dump;
 mod flight_recorder;

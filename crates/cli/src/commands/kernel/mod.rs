@@ -52,6 +52,7 @@ fn look(plan: &Plan, target: &KernelTarget, screen: &Screen) -> Result<(), Failu
             let sessions = begin_sessions(plan, &subjects, plan.picture.spec(), &plan.settings)?;
             let progress = begin(plan, &subjects, screen);
             output::to_stderr(&rights::granted_words(&granted, screen.error_width()));
+            output::to_stderr(&rights::nameless_words(&subjects.processes, screen.error_width()));
             by_kernel(plan, subjects, sessions, &progress, screen)
         }
         Way::Runtime(refusal) => by_runtime(plan, subjects, refusal, screen),
@@ -179,7 +180,20 @@ fn report_of(plan: &Plan, process: &DotnetProcess, outcome: &Outcome, index: usi
         end => end,
     };
     let (picture, recorded) = (plan.picture, &outcome.recorded);
-    profilers::kernel::report(picture, process, recorded, index, &plan.settings, plan.duration, end)
+    let (settings, duration) = (&plan.settings, plan.duration);
+    let mut report = profilers::kernel::report(picture, process, recorded, index, settings, duration, end);
+    if outcome.held.contains(&process.pid) {
+        report.notes.insert(0, held_note(process));
+    }
+    report
+}
+
+fn held_note(process: &DotnetProcess) -> String {
+    format!(
+        "The process is stopped, by a signal (SIGSTOP) or by a debugger, and does not run while it is: kill -CONT {} \
+         lets it go on after a signal.",
+        process.pid
+    )
 }
 
 fn by_runtime(plan: &Plan, mut subjects: Subjects, refusal: Refusal, screen: &Screen) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use discovery::{DotnetProcess, Options, find};
 use kernel_collector::{Collecting, NamesFirst, Recorded, Target};
 use model::{ProcessId, Unit, WindowEnd};
 use perf_sampler::{Children, Wake, prefer_this_thread};
-use process_view::Process;
+use process_view::{Process, TaskState};
 use reports::value::format_whole;
 
 use super::plan::Plan;
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub end: WindowEnd,
     /// Those of the subjects that were over by then.
     pub ended: Vec<ProcessId>,
+    /// Those of them that a signal or a debugger held at the end.
+    pub held: Vec<ProcessId>,
     /// .NET programs among the children that were there at the start.
     pub children: Vec<DotnetProcess>,
 }
@@ -69,9 +71,15 @@ pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<O
         // What is left to do can wait for its turn.
         let _ = rustix::process::setpriority_process(None, 0);
     }
-    let pids = subjects.processes.iter().map(|process| process.pid);
-    let ended = pids.filter(|pid| !Process::new(*pid).is_alive()).collect();
-    Ok(Outcome { recorded: collecting.finish(), end, ended, children })
+    let pids = || subjects.processes.iter().map(|process| process.pid);
+    let ended = pids().filter(|pid| !Process::new(*pid).is_alive()).collect();
+    let held = pids().filter(|pid| is_held(*pid)).collect();
+    Ok(Outcome { recorded: collecting.finish(), end, ended, held, children })
+}
+
+fn is_held(pid: ProcessId) -> bool {
+    let state = Process::new(pid).stat().map(|stat| stat.state);
+    matches!(state, Ok(TaskState::Stopped | TaskState::Traced))
 }
 
 /// Adds the children that are there already; of those that come later the sampler tells. Returns what is known of

@@ -5,6 +5,7 @@ use kernel_collector::Target;
 use perf_sampler::{Collect, Granted, KernelSide, Missing, OffCpu, Part, Remedy, SamplerError, preflight};
 
 use super::plan::Plan;
+use crate::commands::ps::reach_words;
 use crate::explain::Failure;
 use crate::layout::hanging;
 
@@ -83,6 +84,18 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
         text += &labelled("missing", &parts.join("; "), width);
         text += &labelled("because", &missing.cause.to_string(), width);
         text += &remedy_lines(missing.remedies.iter().map(ToString::to_string), width);
+    }
+    text
+}
+
+/// Whose methods will have no names, and why.
+pub fn nameless_words(processes: &[DotnetProcess], width: Option<usize>) -> String {
+    let mut text = String::new();
+    for process in processes {
+        if let Some(reason) = reach_words(process) {
+            text += &labelled("missing", &format!("names of methods of process {}", process.pid), width);
+            text += &labelled("because", &reason, width);
+        }
     }
     text
 }
