@@ -126,7 +126,8 @@ fn little_locked_memory_gives_a_smaller_buffer_which_is_said() {
     let Some(user) = Ordinary::new(61_201) else { return };
     let (target, _folder) = user.starts("hot-method");
     let limited = ["prlimit", "--memlock=0"];
-    let run = user.says(&limited, &["cpu", "-p", &target.pid().to_string(), "-d", "2", "--json"]);
+    let pid = target.pid().to_string();
+    let run = user.says(&limited, &["cpu", "-p", &pid, "-d", "2", "--rate", "999", "--json"]);
     assert!(run.report().summary.contains(HOT), "{}", run.stdout);
     assert!(run.stderr.contains("missing: a buffer of 4096 KB per CPU: it has "), "{}", run.stderr);
     assert!(run.stderr.contains("because: the limit of locked memory is 0 KB, beside "), "{}", run.stderr);

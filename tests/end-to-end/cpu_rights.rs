@@ -145,6 +145,10 @@ fn where_only_the_kernel_gives_something_methods_have_no_names_and_that_is_said(
     run.report();
     let missing = format!("missing: names of methods of process {pid}\n");
     assert!(run.stderr.contains(&missing), "{}", run.stderr);
-    assert!(run.stderr.contains("because: diagnostics are off (DOTNET_EnableDiagnostics)"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("because: diagnostics are off (DOTNET_EnableDiagnostics=0)"),
+        "{}",
+        run.stderr
+    );
     assert!(target.is_alive());
 }

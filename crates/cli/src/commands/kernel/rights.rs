@@ -2,7 +2,9 @@
 
 use discovery::DotnetProcess;
 use kernel_collector::Target;
-use perf_sampler::{Collect, Granted, KernelSide, Missing, OffCpu, Part, Remedy, SamplerError, preflight};
+use perf_sampler::{
+    Cause, Collect, Granted, KernelSide, Missing, OffCpu, Part, Remedy, SamplerError, preflight,
+};
 
 use super::plan::Plan;
 use crate::commands::ps::reach_words;
@@ -81,7 +83,9 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
     }
     let mut text = labelled("sampled by", &format!("{}; {code}", words.join(", ")), width);
     for (parts, missing) in grouped(&granted.missing) {
-        text += &labelled("missing", &parts.join("; "), width);
+        for part in parts {
+            text += &labelled("missing", &part, width);
+        }
         text += &labelled("because", &missing.cause.to_string(), width);
         text += &remedy_lines(missing.remedies.iter().map(ToString::to_string), width);
     }
@@ -123,17 +127,36 @@ pub fn refused_note(refusal: &Refusal) -> String {
     note
 }
 
-/// Gaps that have the same cause and the same remedies.
+/// Gaps that one remedy fills, with the one of them that needs most.
 fn grouped(missing: &[Missing]) -> Vec<(Vec<String>, &Missing)> {
     let mut groups: Vec<(Vec<String>, &Missing)> = Vec::new();
-    for one in missing {
-        let same = |known: &Missing| known.cause == one.cause && known.remedies == one.remedies;
-        match groups.iter_mut().find(|(_, known)| same(known)) {
-            Some((parts, _)) => parts.push(one.part.to_string()),
+    // What costs the target something comes behind what is not seen.
+    let (last, first): (Vec<&Missing>, Vec<&Missing>) =
+        missing.iter().partition(|missing| missing.part == Part::LowCost);
+    for one in first.into_iter().chain(last) {
+        match groups.iter_mut().find(|(_, known)| is_same_kind(&known.cause, &one.cause)) {
+            Some((parts, known)) => {
+                parts.push(one.part.to_string());
+                if needed(&one.cause) < needed(&known.cause) {
+                    *known = one;
+                }
+            }
             None => groups.push((vec![one.part.to_string()], one)),
         }
     }
     groups
+}
+
+fn is_same_kind(one: &Cause, other: &Cause) -> bool {
+    one == other || needed(one).is_some() && needed(other).is_some()
+}
+
+/// The highest `kernel.perf_event_paranoid` that would do, when it is that.
+fn needed(cause: &Cause) -> Option<i64> {
+    match cause {
+        Cause::Paranoid { needed, .. } => Some(*needed),
+        _ => None,
+    }
 }
 
 fn remedy_lines(remedies: impl Iterator<Item = String>, width: Option<usize>) -> String {
