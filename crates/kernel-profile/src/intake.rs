@@ -133,6 +133,10 @@ impl Followed {
                 frames.extend_from_slice(&chain);
             }
         }
+        // A broken chain may lead anywhere, but user code has no callers in the kernel.
+        if let Some(end) = frames.iter().position(|address| *address >= KERNEL) {
+            frames.truncate(end);
+        }
         let all: Vec<CodeAddress> =
             view.kernel.iter().chain(frames.iter().copied()).map(CodeAddress).collect();
         Walked { stack: self.table.intern(all.into_iter()), top, kernel_frames }
