@@ -1,17 +1,15 @@
 //! The page: what is in it, and what a browser makes of it.
 
-mod support;
-
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::support::{Row, hostile, profile, profile_named};
 use model::{Frame, FrameKind};
 use profile_formats::html::{Page, PageSide, Sides, write_recording};
 use profile_formats::{Grouping, by_id};
 use stacks::{Profile, Weight};
 use stored_profiles::{ProcessName, Recording, Side};
-use support::{Row, hostile, profile, profile_named};
 use testbed::Browser;
 
 /// A page in a file, and the browser that shows it; none, with a loud word, where there is no browser.
