@@ -67,6 +67,10 @@ pub enum Code {
     DumpFailed = 33,
     /// The process cannot write where its core dump should go.
     DumpPlace = 34,
+    /// A profile cannot be read, or there is none.
+    BadProfile = 35,
+    /// The file to be written is there already.
+    FileExists = 36,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

@@ -1,6 +1,8 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod counters;
+pub mod cpu;
+pub mod cpu_diff;
 pub mod dump;
 pub mod gcdump;
 mod sessions;
@@ -14,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use counters::CountersArgs;
+pub use cpu::CpuArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
@@ -66,6 +69,8 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Compare profiles of the processor: what got slower
+    Cpu(CpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
     /// Show or record the counters of processes
