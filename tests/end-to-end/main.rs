@@ -16,6 +16,7 @@ mod help;
 mod interrupting;
 mod launching;
 mod processes;
+mod profiles;
 mod recording;
 mod recording_starts;
 mod running;

@@ -54,6 +54,7 @@ fn plant_seeds(target: &str) -> Result<()> {
     let (folder, extensions): (_, &[&str]) = match target {
         "reports" => ("crates/reports/tests/golden", &["json"]),
         "nettrace" => ("crates/nettrace/fixtures", &["nettrace"]),
+        "stored_profile" => ("crates/stored-profiles/fixtures", &["drprof"]),
         "portable_pdb" => ("crates/symbols/fixtures", &["pdb", "dll"]),
         _ => return Ok(()),
     };

@@ -86,12 +86,9 @@ impl Page {
         self.sides.len() - 1
     }
 
-    /// Adds the samples of a profile to a side, their weights times `factor`. A profile that counts something else than
-    /// the page is left out.
+    /// Adds the samples of a profile to a side, their weights times `factor`, which makes them what the page counts.
     pub fn add(&mut self, side: usize, profile: &Profile, process: Option<&str>, factor: f64) {
-        if profile.weight == self.weight {
-            self.graph.add(side, profile, process, factor);
-        }
+        self.graph.add(side, profile, process, factor);
     }
 
     /// Writes the page.
@@ -239,7 +236,7 @@ pub fn write_recording(recording: &Recording, to: &mut dyn Write) -> io::Result<
     }
     for side in sides {
         let place = page.side(PageSide { id: side.id(), title: side.title() });
-        for profile in recording.of_side(side) {
+        for profile in recording.of_side(side).filter(|profile| profile.weight == weight) {
             let name = profile.process.and_then(|pid| recording.process_name(pid));
             page.add(place, profile, name, 1.0);
         }

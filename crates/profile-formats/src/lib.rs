@@ -17,7 +17,7 @@
 //!
 //! Names come from the target and are hostile: each format escapes them for its medium.
 //!
-//! It opens no file and reads no trace.
+//! It opens no file and reads no trace; of what others write, only folded stacks ([`read_folded`]).
 //!
 //! ```
 //! # fn write(profile: &stacks::Profile) -> Result<Vec<u8>, profile_formats::FormatError> {
@@ -33,6 +33,7 @@ mod chromium;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod folded_reader;
 pub mod html;
 mod label;
 mod perf_script;
@@ -42,4 +43,7 @@ mod sink;
 mod spans;
 mod speedscope;
 
+pub use flamegraph::write_difference;
+pub use folded_reader::{FoldedError, read_folded};
+pub use label::{frame as frame_label, module as module_label};
 pub use registry::{FORMATS, Format, FormatError, Grouping, by_id};

@@ -117,8 +117,10 @@ fn busy_minute() -> Recording {
     let mut nodes = Vec::new();
     let mut leaves = Vec::new();
     for _ in 0..4000 {
-        let mut caller =
-            nodes.len().checked_sub(1).map(|last| StackKey(next(u32::try_from(last + 1).expect("a small number"))));
+        let mut caller = nodes
+            .len()
+            .checked_sub(1)
+            .map(|last| StackKey(next(u32::try_from(last + 1).expect("a small number"))));
         for _ in 0..10 {
             nodes.push(StackNode { caller, frame: FrameId(next(3000)) });
             caller = Some(StackKey(u32::try_from(nodes.len() - 1).expect("a small number")));
@@ -157,6 +159,34 @@ fn a_busy_minute_is_well_under_two_megabytes() {
     println!("{} bytes", bytes.len());
     assert!(bytes.len() < 700_000, "{} bytes", bytes.len());
     assert_eq!(read(&bytes[..]).unwrap(), recording);
+}
+
+/// What the fixture holds.
+fn small() -> Recording {
+    let mut recording = busy_minute();
+    for (_, profile) in &mut recording.profiles {
+        profile.samples.truncate(20);
+        profile.tidy();
+    }
+    Recording {
+        tool_version: "0.1.0".to_owned(),
+        name: "Shop".to_owned(),
+        started: Some(UNIX_EPOCH + Duration::from_secs(1_800_000_000)),
+        duration_ns: 60_000_000_000,
+        rate_hz: Some(99),
+        processes: vec![ProcessName { pid: 42, name: "Shop".to_owned() }],
+        profiles: recording.profiles,
+    }
+}
+
+#[test]
+fn a_file_of_the_first_version_can_still_be_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/version-1.drprof");
+    if !std::path::Path::new(path).exists() {
+        std::fs::write(path, written(&small())).unwrap();
+        panic!("{path} was not there and was made anew; it must never change");
+    }
+    assert_eq!(read(std::fs::File::open(path).unwrap()).unwrap(), small());
 }
 
 #[test]

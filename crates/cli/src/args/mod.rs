@@ -1,6 +1,8 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod counters;
+pub mod cpu;
+pub mod cpu_diff;
 pub mod dump;
 pub mod gcdump;
 pub mod kernel;
@@ -15,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use counters::CountersArgs;
+pub use cpu::CpuArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use kernel::{CpuArgs, OffCpuArgs};
@@ -75,6 +78,8 @@ pub enum Command {
     /// Where threads of a process wait: a flame graph by waiting time
     #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
     OffCpu(OffCpuArgs),
+    /// Compare profiles of the processor: what got slower
+    Cpu(CpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
     /// Show or record the counters of processes

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod counters;
+mod cpu_diff;
 #[cfg(feature = "demo")]
 mod demo;
 mod dump;
@@ -13,12 +14,15 @@ mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod stored_profile;
 mod trace;
 
 pub use ps::short_command;
 pub use run::run_help;
 
 use crate::args::Command;
+use crate::args::cpu::CpuAction;
+use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::screen::Screen;
 
@@ -31,6 +35,11 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args, screen),
         Command::Cpu(args) => kernel::cpu(&args, screen),
         Command::OffCpu(args) => kernel::off_cpu(&args, screen),
+        Command::Cpu(args) => match &args.action {
+            Some(CpuAction::Diff(args)) => cpu_diff::cpu_diff(args, screen),
+            None => Err(Failure::new(Code::BadParameter, "it was not said what to do")
+                .next("drdotnet cpu diff BEFORE AFTER   compares two profiles")),
+        },
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
@@ -45,5 +54,5 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value)
         .map(|text| reports::json::harmless(text + "\n"))
-        .map_err(|error| Failure::new(crate::exit_code::Code::Unexpected, error.to_string()))
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))
 }

@@ -66,7 +66,7 @@ const rows = [];
 }
 
 // Threads and processes stand in the picture as frames; so does a stack that is not known.
-const noStack = methods.push({ kind: 5, name: '(no stack)', module: '', file: '', line: 0, lastLine: 0 }) - 1;
+const noStack = methods.push({ kind: THREAD, name: '(no stack)', module: '', file: '', line: 0, lastLine: 0 }) - 1;
 const label = (kind, name) => methods.push({ kind, name, module: '', file: '', line: 0, lastLine: 0 }) - 1;
 const everything = label(PROCESS, 'all');
 const processLabels = given.processes.map(([id, name]) => label(PROCESS, name ? `${name} (${id})` : `process ${id}`));

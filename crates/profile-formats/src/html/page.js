@@ -49,7 +49,10 @@ function show() {
   }
   state.sides = sideChoices.find(([id]) => id === asked.side)[2];
   state.zoom = nodeOf(asked.zoom);
-  if (state.chosen >= state.view.method.length) state.chosen = -1;
+  // What was chosen may not be there in what is looked at now.
+  if (state.chosen >= state.view.method.length || !(state.view.width(Math.max(state.chosen, 0), state.sides) > 0)) {
+    state.chosen = -1;
+  }
   const text = asked.search.trim().toLowerCase();
   state.isMatch = text === '' ? null
     : methods.map(({ name, module }) => name.toLowerCase().includes(text) || module.toLowerCase().includes(text));

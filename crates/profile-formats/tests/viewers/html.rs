@@ -1,17 +1,15 @@
 //! The page: what is in it, and what a browser makes of it.
 
-mod support;
-
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::support::{Row, hostile, profile, profile_named};
 use model::{Frame, FrameKind};
 use profile_formats::html::{Page, PageSide, Sides, write_recording};
 use profile_formats::{Grouping, by_id};
 use stacks::{Profile, Weight};
 use stored_profiles::{ProcessName, Recording, Side};
-use support::{Row, hostile, profile, profile_named};
 use testbed::Browser;
 
 /// A page in a file, and the browser that shows it; none, with a loud word, where there is no browser.
@@ -47,6 +45,75 @@ impl Shown {
         assert!(shown.contains("data-ready=\"1\""), "the script came to its end: {shown}");
         shown.to_owned()
     }
+}
+
+/// A copy of a page in which a hand moves: a script that the page's own policy would not let run.
+fn with_hand(page: &[u8], script: &str) -> Vec<u8> {
+    let text = String::from_utf8_lossy(page);
+    let (start, rest) = text.split_once("<meta http-equiv=\"Content-Security-Policy\"").expect("a policy");
+    let (_, rest) = rest.split_once('>').expect("its end");
+    let hand = "
+        const steps = [];
+        const seen = (what) => { draw(state); steps.push(what()); };
+        const path = () => byId('path').innerText.replace(/\\s+/g, ' ').trim();
+        const press = (key) => document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        const at = (type, row, part) => {
+          const box = canvas.getBoundingClientRect();
+          const place = { clientX: box.left + box.width * part, clientY: box.top + ROW * (row + 0.5), bubbles: true };
+          canvas.dispatchEvent(type === 'click' ? new MouseEvent(type, place) : new PointerEvent(type, place));
+        };";
+    let done = "document.body.dataset.steps = steps.join('|');";
+    let rest = rest.replace("</body>", &format!("<script>{hand}{script}{done}</script></body>"));
+    format!("{start}<meta {rest}").into_bytes()
+}
+
+/// What the hand saw.
+fn steps(shown: &str) -> Vec<String> {
+    let (_, rest) =
+        shown.split_once("data-steps=\"").unwrap_or_else(|| panic!("the hand got stuck: {shown}"));
+    let text = rest.split('"').next().expect("an end");
+    text.replace("&nbsp;", " ").split('|').map(str::to_owned).collect()
+}
+
+#[test]
+fn clicks_and_keys_zoom_in_and_out() {
+    let script = "
+        draw(state);
+        at('click', 3, 0.1); seen(path);
+        press('Backspace'); seen(path);
+        press('Escape'); seen(path);
+        press('ArrowDown'); press('ArrowDown'); press('ArrowDown'); press('ArrowDown');
+        seen(() => byId('details').firstChild.textContent);
+        press('ArrowRight'); press('Enter'); seen(path);
+        byId('path').firstChild.click(); seen(path);
+        press('r'); draw(state); at('click', 1, 0.1); seen(path);
+        press('s'); seen(() => byId('details').innerText);
+        press('Escape'); press('r'); press('t'); press('t');
+        seen(() => asked.group + ' ' + asked.side);
+        at('pointermove', 1, 0.01); seen(() => byId('tip').hidden + ' ' + byId('tip').firstChild.textContent);
+        byId('search').value = 'futex'; byId('search').dispatchEvent(new Event('input')); seen(() => byId('matches').textContent);
+        seen(() => location.hash);
+    ";
+    let Some(page) = Shown::new(&with_hand(&page_of(&shop()), script)) else { return };
+    let steps = steps(&page.at(""));
+    let expected = [
+        "all start_thread WorkerThread.Start Orders.Handle",
+        "all start_thread WorkerThread.Start",
+        "all",
+        "Shop.Prices.Best",
+        "all start_thread WorkerThread.Start Orders.Handle JIT_MonEnter",
+        "all",
+        "all Prices.Best",
+        // The wait has no such frame; what is shown is everything.
+        "all 700 ms, 100.0 % of all, 2 samples",
+        "thread off-cpu",
+        r"false fin;alizer\n (42)",
+        "100.0 % matches",
+        "#side=off-cpu&amp;group=thread&amp;search=futex",
+    ];
+    let steps: Vec<String> =
+        steps.iter().map(|step| step.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(steps, expected);
 }
 
 /// The text of an element by its id, without the tags in it.

@@ -1,15 +1,13 @@
 //! The text of perf script, read back by a reader of the real one.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Row, hostile, profile, random_rows};
 use inferno::collapse::Collapse;
 use inferno::collapse::perf::Folder;
 use profile_formats::{Grouping, by_id};
 use proptest::prelude::*;
 use stacks::{Profile, Weight};
-use support::{Row, hostile, profile, random_rows};
 
 fn text(id: &str, profile: &Profile, grouping: Grouping) -> String {
     let mut bytes = Vec::new();
