@@ -101,11 +101,6 @@ impl Failure {
         self
     }
 
-    /// What failed.
-    pub fn what(&self) -> &str {
-        &self.what
-    }
-
     /// The exit code.
     pub fn exit_code(&self) -> std::process::ExitCode {
         self.program_code.map_or_else(|| self.code.into(), std::process::ExitCode::from)

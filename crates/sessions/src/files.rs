@@ -16,8 +16,8 @@ pub(crate) const PROFILE: &str = "profile.drprof";
 /// The page that `sessions open` makes of the report.
 pub(crate) const PAGE: &str = "report.html";
 
-/// How names of files begin that a session keeps beside its report: profiles and pictures.
-const PRODUCTS: [&str; 5] = ["profile.", "flamegraph.", "on-cpu.", "off-cpu.", "ready."];
+/// How names of files begin that a session keeps beside its profile: pictures, and other formats.
+const PRODUCTS: [&str; 4] = ["flamegraph.", "on-cpu.", "off-cpu.", "ready."];
 
 /// Removes a session's own files, and its folder if nothing else is in it: the rest is the user's.
 pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {

@@ -6,7 +6,7 @@
 //!     session.json   what was started: profiler, parameters, target
 //!     profile.drprof the samples, for profilers that have some
 //!     report.json    the result, there only when complete
-//!     profile.drprof, flamegraph.html, on-cpu.*, off-cpu.*, ready.*   what else some runs keep
+//!     flamegraph.html, on-cpu.*, off-cpu.*, ready.*   pictures of them, and other formats
 //!     outcome.json   how it ended; written last
 //! ```
 //!

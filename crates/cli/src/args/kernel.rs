@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use model::ProcessId;
 
+use super::cpu_diff::CpuDiffArgs;
 use super::target::{Which, process_id};
 
 /// How `drdotnet cpu` is called.
@@ -13,7 +14,8 @@ pub const CPU_USAGE: &str = "drdotnet cpu [OPTIONS] <PID|NAME>
        drdotnet cpu [OPTIONS] -p <PID>
        drdotnet cpu [OPTIONS] -n <NAME>
        drdotnet cpu [OPTIONS] --all
-       drdotnet cpu [OPTIONS] -- <COMMAND>...";
+       drdotnet cpu [OPTIONS] -- <COMMAND>...
+       drdotnet cpu diff <BEFORE> <AFTER>";
 
 /// How `drdotnet off-cpu` is called.
 pub const OFF_CPU_USAGE: &str = "drdotnet off-cpu [OPTIONS] <PID|NAME>
@@ -34,7 +36,8 @@ Examples:
   drdotnet cpu -p 4242 --with-off-cpu        running and waiting in one picture
   drdotnet cpu --all -d 10s                  every .NET process of this machine
   drdotnet cpu -p 4242 --format html,pprof -o incident-17
-  drdotnet cpu -- dotnet App.dll             from its first method on";
+  drdotnet cpu -- dotnet App.dll             from its first method on
+  drdotnet cpu diff 20261115-0512 last       what got slower between two runs";
 
 /// What `drdotnet off-cpu --help` ends with.
 pub const OFF_CPU_EXAMPLES: &str = "\
@@ -49,7 +52,10 @@ Examples:
 
 /// `drdotnet cpu`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct CpuArgs {
+    #[command(subcommand)]
+    pub action: Option<CpuAction>,
     #[command(flatten)]
     pub target: KernelTarget,
     /// How long to look: 10, 10s, 2m, 00:00:10
@@ -63,6 +69,13 @@ pub struct CpuArgs {
     pub with_off_cpu: bool,
     #[command(flatten)]
     pub recording: RecordingArgs,
+}
+
+/// What else to do with profiles of the processor.
+#[derive(Debug, Subcommand)]
+pub enum CpuAction {
+    /// Compare two profiles: what got slower, what got faster
+    Diff(CpuDiffArgs),
 }
 
 /// `drdotnet off-cpu`

@@ -1,7 +1,6 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod counters;
-pub mod cpu;
 pub mod cpu_diff;
 pub mod dump;
 pub mod gcdump;
@@ -17,7 +16,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use counters::CountersArgs;
-pub use cpu::CpuArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use kernel::{CpuArgs, OffCpuArgs};
@@ -78,8 +76,6 @@ pub enum Command {
     /// Where threads of a process wait: a flame graph by waiting time
     #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
     OffCpu(OffCpuArgs),
-    /// Compare profiles of the processor: what got slower
-    Cpu(CpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
     /// Show or record the counters of processes

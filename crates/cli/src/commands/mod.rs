@@ -21,8 +21,7 @@ pub use ps::short_command;
 pub use run::run_help;
 
 use crate::args::Command;
-use crate::args::cpu::CpuAction;
-use crate::exit_code::Code;
+use crate::args::kernel::CpuAction;
 use crate::explain::Failure;
 use crate::screen::Screen;
 
@@ -33,13 +32,11 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
-        Command::Cpu(args) => kernel::cpu(&args, screen),
-        Command::OffCpu(args) => kernel::off_cpu(&args, screen),
         Command::Cpu(args) => match &args.action {
             Some(CpuAction::Diff(args)) => cpu_diff::cpu_diff(args, screen),
-            None => Err(Failure::new(Code::BadParameter, "it was not said what to do")
-                .next("drdotnet cpu diff BEFORE AFTER   compares two profiles")),
+            None => kernel::cpu(&args, screen),
         },
+        Command::OffCpu(args) => kernel::off_cpu(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
@@ -54,5 +51,5 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value)
         .map(|text| reports::json::harmless(text + "\n"))
-        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))
+        .map_err(|error| Failure::new(crate::exit_code::Code::Unexpected, error.to_string()))
 }

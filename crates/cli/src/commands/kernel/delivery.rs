@@ -170,7 +170,7 @@ fn keep(
 ) -> Result<String, Failure> {
     let folder = session.folder().to_owned();
     let written = match &recording {
-        Some(recording) => files::write(&plan.files, recording, &folder),
+        Some(recording) => files::write(&plan.files, recording, &session),
         None => Ok(Vec::new()),
     };
     let not_kept = "the report above is complete, but it is not kept";

@@ -1,9 +1,9 @@
 //! What a session keeps beside its report: the flame graph, the samples, other formats.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use profile_formats::{FORMATS, Format, FormatError};
+use sessions::RunningSession;
 use stored_profiles::Recording;
 
 use crate::exit_code::Code;
@@ -90,17 +90,17 @@ impl Written {
 }
 
 /// Writes what was recorded of a process into its session.
-pub fn write(kinds: &[FileKind], recording: &Recording, folder: &Path) -> Result<Vec<Written>, Failure> {
+pub fn write(
+    kinds: &[FileKind],
+    recording: &Recording,
+    session: &RunningSession,
+) -> Result<Vec<Written>, Failure> {
+    let folder = session.folder();
     let mut written = Vec::new();
     for kind in kinds {
         match kind {
             FileKind::Stored => {
-                let path = folder.join(stored_profiles::FILE_NAME);
-                output::stream_to_file(&path, Keeping::Safe, |to| {
-                    let mut to = BufWriter::new(to);
-                    stored_profiles::write(&mut to, recording)?;
-                    to.flush()
-                })?;
+                let path = session.keep_profile(|mut to| stored_profiles::write(&mut to, recording))?;
                 written.push(Written { path, kind: *kind });
             }
             FileKind::Page => {

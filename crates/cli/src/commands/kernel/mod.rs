@@ -119,7 +119,7 @@ fn by_kernel(
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(failure) => {
-            fail_all(sessions, failure.what());
+            fail_all(sessions, &failure.what());
             return Err(failure);
         }
     };
@@ -210,7 +210,7 @@ fn by_runtime(plan: &Plan, mut subjects: Subjects, refusal: Refusal, screen: &Sc
         };
     }
     for failure in hindrances {
-        output::to_stderr(&format!("left out: {}\n", reports::printable(failure.what())));
+        output::to_stderr(&format!("left out: {}\n", reports::printable(&failure.what())));
     }
     let spec = stand_in.profiler.spec();
     let sessions = begin_sessions(plan, &subjects, spec, &stand_in.settings)?;

@@ -19,8 +19,9 @@ use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output::{self, Draft, Stoppable};
 
-/// The file that is made of the report by `sessions open`, and the one that it is made of; the archive has both new.
-const MADE_ANEW: [&str; 2] = ["report.html", "report.json"];
+/// What is made of the report by `sessions open`, what that is made of, and the page of the profile; the archive has them
+/// new.
+const MADE_ANEW: [&str; 3] = ["report.html", "report.json", "flamegraph.html"];
 
 /// Writes a session with its report in every rendering, its profile in every format, and all its files.
 pub fn export(session: &Session, path: Option<&Path>) -> Result<(), Failure> {
