@@ -73,6 +73,12 @@ pub enum Code {
     BadProfile = 35,
     /// The file to be written is there already.
     FileExists = 36,
+    /// No symbols came: no server could be reached.
+    NoSymbolServer = 37,
+    /// No symbols came: no server has them.
+    NoSymbols = 38,
+    /// No symbols came: what servers sent could not be used.
+    BadSymbols = 39,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

@@ -141,11 +141,11 @@ mod tests {
             cache_from(|name| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()))
         };
         assert_eq!(with(&[]), None);
-        assert_eq!(with(&[("HOME", "/home/a")]), Some("/home/a/.cache/drdotnet/symbols".into()));
-        let xdg = [("HOME", "/home/a"), ("XDG_CACHE_HOME", "/var/c")];
+        assert_eq!(with(&[("HOME", "/home/app")]), Some("/home/app/.cache/drdotnet/symbols".into()));
+        let xdg = [("HOME", "/home/app"), ("XDG_CACHE_HOME", "/var/c")];
         assert_eq!(with(&xdg), Some("/var/c/drdotnet/symbols".into()));
-        let relative = [("HOME", "/home/a"), ("XDG_CACHE_HOME", "c")];
-        assert_eq!(with(&relative), Some("/home/a/.cache/drdotnet/symbols".into()));
+        let relative = [("HOME", "/home/app"), ("XDG_CACHE_HOME", "c")];
+        assert_eq!(with(&relative), Some("/home/app/.cache/drdotnet/symbols".into()));
         assert_eq!(with(&[("HOME", "/a"), ("DRDOTNET_SYMBOL_CACHE", "/s")]), Some("/s".into()));
     }
 

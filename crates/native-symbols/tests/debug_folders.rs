@@ -18,14 +18,14 @@ const NAME: &str = "a_function_of_the_test";
 
 /// The libcoreclr.so of a real runtime, which is stripped.
 fn stripped() -> (Vec<u8>, ElfImage) {
-    let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
-    let map = MemoryMap::of_process(ProcessId(target.pid())).unwrap();
+    let target = shared().target("healthy-idle-service", Runtime::Net9).start().expect("it works");
+    let map = MemoryMap::of_process(ProcessId(target.pid())).expect("it works");
     let path = map.iter().find_map(|mapping| match &mapping.backing {
         Backing::File(path) if path.ends_with("libcoreclr.so") => Some(path.clone()),
         _ => None,
     });
-    let data = fs::read(path.expect("the runtime is mapped")).unwrap();
-    let image = ElfImage::parse(&data).unwrap();
+    let data = fs::read(path.expect("the runtime is mapped")).expect("it works");
+    let image = ElfImage::parse(&data).expect("it works");
     assert!(!image.has_symbol_table, "Microsoft ships it stripped");
     (data, image)
 }
@@ -38,8 +38,8 @@ fn debug_of(image: &ElfImage) -> Vec<u8> {
 
 fn put(root: &Path, path: &str, data: &[u8]) -> PathBuf {
     let file = root.join(path.trim_start_matches('/'));
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, data).unwrap();
+    fs::create_dir_all(file.parent().expect("it works")).expect("it works");
+    fs::write(&file, data).expect("it works");
     file
 }
 
@@ -53,7 +53,8 @@ fn found(root: &Path) -> (Symbols, String, Named) {
     let libraries = mapped_libraries(&map(), &folders);
     assert_eq!(libraries.len(), 1, "{libraries:?}");
     let mut names = NativeNames::new(folders);
-    let (frame, named) = names.frame(0x7f00_0000_0000, map().iter().next().unwrap()).unwrap();
+    let (frame, named) =
+        names.frame(0x7f00_0000_0000, map().iter().next().expect("it works")).expect("it works");
     (libraries[0].symbols.clone(), frame.name, named)
 }
 

@@ -72,6 +72,8 @@ pub struct Fetched {
 /// An address that was asked in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Try {
+    /// On which server, without a password.
+    pub server: String,
     /// Which, without a password.
     pub address: String,
     /// What went wrong.
@@ -139,9 +141,10 @@ impl Fetcher {
         let mut tries = Vec::new();
         for asked in &mut self.servers {
             let addresses = asked.server.addresses(wanted);
+            let server = asked.server.to_string();
             for (address, shown) in addresses.iter().zip(asked.server.shown_addresses(wanted)) {
                 if let Some(problem) = asked.given_up.clone() {
-                    tries.push(Try { address: shown, problem });
+                    tries.push(Try { server, address: shown, problem });
                     break;
                 }
                 let mut draft = cache.draft()?;
@@ -154,7 +157,7 @@ impl Fetcher {
                         let file = draft.keep(cache, &wanted.build_id)?;
                         return Ok(Outcome::Fetched(Fetched { file, bytes, functions, address: shown }));
                     }
-                    Err(problem) => tries.push(Try { address: shown, problem }),
+                    Err(problem) => tries.push(Try { server: server.clone(), address: shown, problem }),
                 }
                 if asked.given_up.is_some() {
                     break;

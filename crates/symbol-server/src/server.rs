@@ -14,6 +14,9 @@ const LONGEST_ADDRESS: usize = 2048;
 /// Bytes of a build id in the keys of symbol servers; shorter ones are filled up with zeros.
 const KEY_BYTES: usize = 20;
 
+/// Bytes of a build id, from a checksum to the longest hash.
+const BUILD_ID_BYTES: std::ops::RangeInclusive<usize> = 4..=64;
+
 /// A library whose debug file is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -21,6 +24,15 @@ pub struct Wanted {
     pub name: String,
     /// Which build it is.
     pub build_id: BuildId,
+}
+
+impl Wanted {
+    /// The library with this file name and build id; none if no linker writes such an id, which names a file here.
+    #[must_use]
+    pub fn new(name: &str, build_id: &BuildId) -> Option<Wanted> {
+        let is_sound = BUILD_ID_BYTES.contains(&build_id.0.len());
+        is_sound.then(|| Wanted { name: name.to_owned(), build_id: build_id.clone() })
+    }
 }
 
 /// How files are laid out on a server.
@@ -187,6 +199,13 @@ mod tests {
                 format!("http://a:8080/s/liba%20b.so/elf-buildid-{short}/liba%20b.so"),
             ]
         );
+    }
+
+    #[test]
+    fn an_id_that_cannot_be_a_name_is_not_wanted() {
+        for (bytes, sound) in [(0, false), (3, false), (8, true), (20, true), (64, true), (5000, false)] {
+            assert_eq!(Wanted::new("a.so", &BuildId(vec![1; bytes])).is_some(), sound, "{bytes}");
+        }
     }
 
     #[test]

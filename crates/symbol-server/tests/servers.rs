@@ -32,8 +32,8 @@ fn limits() -> Limits {
 }
 
 fn fetcher(servers: &[&str], limits: Limits) -> Fetcher {
-    let servers = servers.iter().map(|url| Server::parse(url).unwrap()).collect();
-    Fetcher::new(servers, limits, Proxies::None).unwrap()
+    let servers = servers.iter().map(|url| Server::parse(url).expect("an address")).collect();
+    Fetcher::new(servers, limits, Proxies::None).expect("a fetcher")
 }
 
 fn go_on(_bytes: u64) -> ControlFlow<()> {
@@ -41,15 +41,15 @@ fn go_on(_bytes: u64) -> ControlFlow<()> {
 }
 
 fn left_in(folder: &Path) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
+    std::fs::read_dir(folder).expect("the folder").count()
 }
 
 /// What is wrong with the first address of a server that answers everything in this way; nothing is left on disk.
 fn problem(limits: Limits, answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Problem {
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::create(folder.path().to_owned()).unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::create(folder.path().to_owned()).expect("a cache");
     let server = Loopback::start(answer);
-    let outcome = fetcher(&[&server.url()], limits).fetch(&wanted(), &cache, &mut go_on).unwrap();
+    let outcome = fetcher(&[&server.url()], limits).fetch(&wanted(), &cache, &mut go_on).expect("an outcome");
     assert_eq!(left_in(folder.path()), 0, "{outcome:?}");
     let Outcome::Missing(tries) = outcome else { panic!("{outcome:?}") };
     assert!(tries[0].address.ends_with("/_.debug"), "{tries:?}");
@@ -176,6 +176,17 @@ fn a_server_that_is_not_there_is_waited_for_once() {
         assert_eq!(tries.len(), 1, "{tries:?}");
         assert!(tries[0].problem.is_unreachable(), "{tries:?}");
     }
+}
+
+#[test]
+fn a_server_that_does_not_speak_tls_is_not_reached() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::create(folder.path().to_owned()).unwrap();
+    let server = Loopback::start(|_| Reply::file(good()));
+    let address = server.url().replace("http://", "https://");
+    let outcome = fetcher(&[&address], limits()).fetch(&wanted(), &cache, &mut go_on).unwrap();
+    let Outcome::Missing(tries) = outcome else { panic!("{outcome:?}") };
+    assert!(matches!(tries[0].problem, Problem::Unreachable(_) | Problem::Cut(_)), "{tries:?}");
 }
 
 #[test]
