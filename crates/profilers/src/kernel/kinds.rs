@@ -91,6 +91,11 @@ pub(super) fn is_collector(frame: &Frame) -> bool {
             && COLLECTOR_FUNCTIONS.iter().any(|function| frame.name.contains(function))
 }
 
+/// Whether a native frame has the name of a function, and not only its place in a library.
+pub(super) fn has_name(frame: &Frame) -> bool {
+    frame.kind != FrameKind::Stub && !frame.name.contains("+0x") && !frame.name.starts_with('[')
+}
+
 fn is_of(frame: &Frame, library: &str) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
     module.rsplit('/').next().unwrap_or_default().starts_with(library)

@@ -15,6 +15,8 @@ mod off_cpu;
 mod places;
 mod quality;
 mod specs;
+#[cfg(test)]
+mod tests;
 mod view;
 mod waits;
 

@@ -89,7 +89,7 @@ impl<'a> Waiting<'a> {
             Column::new("wait", "Waiting for", Unit::Text),
             Column::new("share", "Share", Unit::Percent),
             Column::new("time", "Time", Unit::Nanoseconds),
-            Column::new("threads", "Threads on average", Unit::Text),
+            Column::new("threads", "Threads", Unit::Text),
             Column::new("method", "Mostly in", Unit::Text),
         ]);
         for (wait, (ns, stacks)) in rows {
@@ -101,7 +101,7 @@ impl<'a> Waiting<'a> {
                 Cell::from(mostly(self.case, &stacks)),
             ]);
         }
-        Section::new("waits", "Time waiting, by what for", Body::Table(table))
+        Section::new("waits", "Time waiting, by what for; threads on average", Body::Table(table))
     }
 
     fn rows(&self) -> Vec<Row> {

@@ -12,8 +12,9 @@ use crate::hot_method::time;
 use crate::ratio::{count_words, fraction, nanos, percent_words, rate_words};
 
 /// Processor time that one sample takes from the thread it is taken of: the interrupt, the walk along frame pointers and
-/// the copy of 4 KB of its stack. Measured on a virtual machine: a loop that computes took MEASURED longer at 10,000 Hz.
-const SAMPLE_NS: u64 = 10_000;
+/// the copy of 4 KB of its stack. Measured on a virtual machine with Linux 6.18: a thread 40 calls deep that computes for
+/// 51 ms needs 58 ms at 10,000 Hz, which is 13.1 us a sample (median of 20 pairs, quartiles 12.9 and 13.6).
+const SAMPLE_NS: u64 = 13_000;
 
 fn percent(part: u64, whole: u64) -> String {
     percent_words(crate::ratio::percent(part, whole))

@@ -54,7 +54,7 @@ pub(super) static CPU: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::None,
-    cost: "an interrupt per sample, about 10 us; names of methods, once: 0.05 to 0.5 s",
+    cost: "about 13 us for each sample; names of methods, once, in 0.05 to 0.5 s",
     duration: Duration::from_secs(10),
 };
 

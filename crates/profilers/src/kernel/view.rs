@@ -1,8 +1,8 @@
 //! One process of a recording, its stacks made fit to be read.
 //!
 //! A stack of the kernel's begins in the kernel and ends where the thread began, with the runtime's own frames before
-//! the first of .NET. What lies outside of .NET code is cut off there, and a stack without .NET code becomes one frame
-//! that says what it is. The whole stacks stay at hand.
+//! the first of .NET. What lies outside of .NET code is cut off there, what .NET code called becomes one frame, and so
+//! does a stack without .NET code. The whole stacks stay at hand.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use kernel_collector::RecordedProcess;
 use model::{Frame, FrameKind, ThreadId};
 use stacks::{FrameId, Profile, StackKey, StackNode};
 
-use super::kinds::{Kind, kind_without_managed};
+use super::kinds::{Kind, has_name, kind_without_managed};
 use crate::sampling::Calls;
 
 /// The runtime's threads that serve diagnostics: they exist because of us.
@@ -163,20 +163,32 @@ impl<'a> Cut<'a> {
         let frames: Vec<FrameId> = profile.stack(stack).collect();
         let frame = |id: &FrameId| profile.frames.get(id.0 as usize);
         let is_managed = |id: &FrameId| frame(id).is_some_and(|frame| frame.kind == FrameKind::Managed);
-        let short = if let Some(outermost) = frames.iter().rposition(is_managed) {
-            let mut frames = frames[..=outermost].to_vec();
-            // A method that calls itself is one frame; so is one that the runtime replaced while it ran, which has two.
-            frames.dedup_by(|outer, inner| match (frame(outer), frame(inner)) {
-                (Some(outer), Some(inner)) => outer.name == inner.name && outer.module == inner.module,
-                _ => false,
-            });
-            self.intern(&frames)?
-        } else {
-            let all: Vec<&Frame> = frames.iter().filter_map(frame).collect();
+        let all: Vec<&Frame> = frames.iter().filter_map(frame).collect();
+        let Some(outermost) = frames.iter().rposition(is_managed) else {
             // What it is depends on the thread, so it is not kept by stack.
             let kind = self.kind_frame(kind_without_managed(&all, thread))?;
             return self.intern(&[kind]);
         };
+        let innermost = frames.iter().position(is_managed).unwrap_or(outermost);
+        let mut short = Vec::with_capacity(outermost - innermost + 2);
+        if innermost > 0 {
+            // The function that was called, if it has a name; else what it is.
+            let called = all[innermost - 1];
+            short.push(if called.kind != FrameKind::Kernel && has_name(called) {
+                frames[innermost - 1]
+            } else {
+                self.kind_frame(kind_without_managed(&all[..innermost], thread))?
+            });
+        }
+        short.extend_from_slice(&frames[innermost..=outermost]);
+        // A method that calls itself is one frame; so is one that the runtime replaced while it ran, which has two.
+        short.dedup_by(|outer, inner| {
+            match (self.frames.get(outer.0 as usize), self.frames.get(inner.0 as usize)) {
+                (Some(outer), Some(inner)) => outer.name == inner.name && outer.module == inner.module,
+                _ => false,
+            }
+        });
+        let short = self.intern(&short)?;
         self.known.insert(stack, short);
         Some(short)
     }

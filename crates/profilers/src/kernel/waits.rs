@@ -101,7 +101,7 @@ impl Idle {
             Idle::Runtime => "run no .NET code",
             Idle::Client => "waited for clients",
             Idle::Queue => "waited at a queue",
-            Idle::Pause => "slept between their turns",
+            Idle::Pause => "slept between turns",
             Idle::Still => "waited in one place all the time",
         }
     }
