@@ -67,6 +67,12 @@ pub enum Code {
     DumpFailed = 33,
     /// The process cannot write where its core dump should go.
     DumpPlace = 34,
+    /// The kernel does not let this user sample.
+    SamplingRefused = 40,
+    /// A profile cannot be read, or there is none.
+    BadProfile = 35,
+    /// The file to be written is there already.
+    FileExists = 36,
     /// No symbols came: no server could be reached.
     NoSymbolServer = 37,
     /// No symbols came: no server has them.

@@ -6,7 +6,9 @@ mod find;
 mod heap;
 mod ipc;
 mod launch;
+pub mod profile_file;
 mod recording;
+mod sampling;
 mod session;
 mod setting;
 mod symbols;
@@ -59,6 +61,11 @@ impl Failure {
     pub fn why(mut self, why: impl Into<String>) -> Failure {
         self.why = Some(why.into());
         self
+    }
+
+    /// What failed, and why, in one line.
+    pub fn what(&self) -> String {
+        self.why.as_ref().map_or_else(|| self.what.clone(), |why| format!("{}: {why}", self.what))
     }
 
     /// Adds to why.
@@ -144,6 +151,7 @@ impl From<ProfilerError> for Failure {
                 "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
             ),
             ProfilerError::Runtime(error) => error.into(),
+            ProfilerError::Sampling(error) => error.into(),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
+use discovery::DotnetProcess;
 use kernel_profile::{Intake, Names, Profiles};
-use model::ProcessId;
+use model::{ProcessId, ThreadId};
 use native_symbols::KernelNames;
 use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
 use crate::looks::Looks;
 use crate::names::{NameSource, Naming, SharedCode};
-use crate::request::{Request, Target};
+use crate::request::{NamesFirst, Request, Target};
+use crate::threads::{self, Roster, ThreadClock};
 use crate::{behalf, children};
 
 /// How long names are waited for before sampling begins without them; they may still come later.
@@ -30,8 +32,10 @@ pub struct Collecting {
     request: Request,
     started_at: SystemTime,
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
+    rosters: BTreeMap<ProcessId, Roster>,
     looked_for_children: Instant,
     looks: Option<Looks>,
+    children: BTreeMap<ProcessId, DotnetProcess>,
 }
 
 /// What was recorded.
@@ -60,6 +64,10 @@ pub struct RecordedProcess {
     pub cpu_time: Option<Duration>,
     /// CPU time of its threads that served our sessions.
     pub on_our_behalf: Duration,
+    /// What is known of a child that turned out to be a .NET program. Of those that were asked for, the caller knows.
+    pub child: Option<DotnetProcess>,
+    /// Its threads by the scheduler's own count; without those that came and went.
+    pub threads: BTreeMap<ThreadId, ThreadClock>,
 }
 
 impl Collecting {
@@ -72,7 +80,7 @@ impl Collecting {
         let mut names: BTreeMap<ProcessId, NameSource> = request
             .targets
             .iter()
-            .map(|target| (target.pid, NameSource::begin(target.client.clone())))
+            .map(|target| (target.pid, NameSource::begin(target.client.clone(), request.names)))
             .collect();
         let until = Instant::now() + PATIENCE_AT_START;
         while Instant::now() < until {
@@ -82,14 +90,25 @@ impl Collecting {
                 break;
             }
         }
+        names.values().for_each(|source| source.listens(PATIENCE_AT_START));
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
         let looks =
             Looks::for_what_is_granted(sampler.granted(), request.sampling.kernel_frames, &mut intake);
-        let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        let mut collecting =
-            Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children, looks };
+        let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
+        let mut collecting = Collecting {
+            sampler,
+            intake,
+            names,
+            request,
+            started_at: SystemTime::now(),
+            behalf,
+            rosters,
+            looked_for_children: Instant::now(),
+            looks,
+            children: BTreeMap::new(),
+        };
         // Threads that are parked now may stay so to the end, without a word from the kernel.
         collecting.look();
         Ok(collecting)
@@ -139,9 +158,11 @@ impl Collecting {
         let unnamed: Vec<ProcessId> =
             self.intake.processes().filter(|pid| !self.names.contains_key(pid)).collect();
         for pid in unnamed {
-            if let Some(target) = children::look_at(pid) {
+            if let Some(process) = children::look_at(pid) {
                 self.behalf.insert(pid, behalf::Clocks::of(pid));
-                self.names.insert(pid, NameSource::begin(target.client));
+                self.rosters.insert(pid, Roster::of(pid));
+                self.names.insert(pid, NameSource::begin(process.client(), NamesFirst::Awaited));
+                self.children.insert(pid, process);
             }
         }
     }
@@ -154,6 +175,9 @@ impl Collecting {
         let summary = self.sampler.finish(&mut |record| intake.take(record));
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
+        let rosters = std::mem::take(&mut self.rosters);
+        let mut clocks: BTreeMap<ProcessId, _> =
+            rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
         let kernel = KernelNames::of_this_machine().ok();
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
@@ -163,15 +187,29 @@ impl Collecting {
             if processes.iter().any(|done| done.pid == pid) {
                 continue;
             }
-            let source = self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None));
+            let source =
+                self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None, NamesFirst::Later));
             let (code, naming) = named(&self.intake, pid, source);
             let code = code.lock().unwrap_or_else(PoisonError::into_inner);
             let names =
                 Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
-            if let Some(profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
+            if let Some(mut profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
-                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf });
+                let child = self.children.remove(&pid);
+                let threads = clocks.remove(&pid).unwrap_or_else(|| Roster::of(pid).finish());
+                for profile in [&mut profiles.on_cpu, &mut profiles.off_cpu, &mut profiles.ready] {
+                    threads::name(profile, &threads);
+                }
+                processes.push(RecordedProcess {
+                    pid,
+                    profiles,
+                    naming,
+                    cpu_time,
+                    on_our_behalf,
+                    threads,
+                    child,
+                });
             }
         }
         let looking = self.looks.as_ref().map_or(Duration::ZERO, Looks::took);
@@ -181,16 +219,17 @@ impl Collecting {
 
 /// The names of a process. Code that was sampled and is still unknown is asked for once more.
 fn named(intake: &Intake, pid: ProcessId, mut source: NameSource) -> (SharedCode, Naming) {
-    source.ready(PATIENCE_AT_END);
+    // One that has not told its names by now hangs; it is not waited for twice.
+    let mut answers = source.ready(PATIENCE_AT_END);
     let unknown = {
         let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
         code.settle();
         intake.has_unknown_code(pid, &code)
     };
-    if unknown && Process::new(pid).is_alive() {
-        source.ask_again(PATIENCE_AT_END);
+    if unknown && answers && Process::new(pid).is_alive() {
+        answers = source.ask_again(PATIENCE_AT_END);
     }
-    source.finish(PATIENCE_AT_END)
+    source.finish(if answers { PATIENCE_AT_END } else { Duration::ZERO })
 }
 
 impl From<ProcessId> for Target {

@@ -10,6 +10,8 @@ use event_session::{Going, Observer, Seen, observe};
 use runtime_events::{RuntimeEvent, keyword};
 use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
 
+use crate::request::NamesFirst;
+
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// Room for code that comes while we look: some thousand methods between two readings.
 const LIVE_BUFFER_MB: u32 = 4;
@@ -89,25 +91,31 @@ pub(crate) struct NameSource {
     code: SharedCode,
     stop: Arc<AtomicBool>,
     live: Option<Session>,
+    /// Ends when the live session has begun, or has failed to.
+    listening: Option<Receiver<()>>,
     rundown: Option<Session>,
     naming: Naming,
 }
 
 impl NameSource {
     /// Begins to learn. Nothing is waited for.
-    pub(crate) fn begin(client: Option<Client>) -> NameSource {
+    pub(crate) fn begin(client: Option<Client>, first: NamesFirst) -> NameSource {
         let mut source = NameSource {
             client,
             code: SharedCode::default(),
             stop: Arc::default(),
             live: None,
+            listening: None,
             rundown: None,
             naming: Naming::default(),
         };
         if let Some(client) = source.client.clone() {
             let (began, begun) = channel();
             source.live = Some(source.listen(client.clone(), began));
-            source.rundown = Some(source.ask(client, Some(begun)));
+            match first {
+                NamesFirst::Awaited => source.rundown = Some(source.ask(client, Some(begun))),
+                NamesFirst::Later => source.listening = Some(begun),
+            }
         } else {
             source.naming.failure = Some(NamesFailure::NoRuntime);
         }
@@ -131,12 +139,20 @@ impl NameSource {
         }
     }
 
-    /// Asks for all names once more.
-    pub(crate) fn ask_again(&mut self, patience: Duration) {
+    /// Waits until what comes from now on will be told.
+    pub(crate) fn listens(&self, patience: Duration) {
+        if let Some(listening) = &self.listening {
+            // Nothing is ever sent.
+            let _ = listening.recv_timeout(patience);
+        }
+    }
+
+    /// Asks for all names once more. Whether they came.
+    pub(crate) fn ask_again(&mut self, patience: Duration) -> bool {
         if let Some(client) = self.client.clone().filter(|_| self.rundown.is_none()) {
             self.rundown = Some(self.ask(client, None));
         }
-        self.ready(patience);
+        self.ready(patience)
     }
 
     /// Tells the runtime that nobody listens any more.

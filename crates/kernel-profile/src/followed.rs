@@ -16,7 +16,7 @@ use unwinding::{Modules, Reached, Registers, Snapshot, Unwinder};
 
 use crate::blocked::ToldFunctions;
 use crate::memory::Memory;
-use crate::namer::Known;
+use crate::namer::{KERNEL, Known};
 use crate::samples::{Place, Samples};
 use crate::tops::Tops;
 use crate::waiting::Waiting;
@@ -151,7 +151,12 @@ impl Followed {
                     chain,
                     chain_cut: view.cut || chain.len() >= *limit,
                 };
-                let reached = self.unwinder.walk(&thread, frames);
+                let mut reached = self.unwinder.walk(&thread, frames);
+                // A broken chain may lead anywhere, but user code has no callers in the kernel.
+                if let Some(end) = frames.iter().position(|address| *address >= KERNEL) {
+                    frames.truncate(end);
+                    reached = Reached::Broken;
+                }
                 self.judge(reached, frames, side);
                 if self.may_be_managed(registers.ip) {
                     let map = &self.map;

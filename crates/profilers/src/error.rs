@@ -1,6 +1,7 @@
 //! Why a profiler has no answer.
 
 use diagnostics_ipc::IpcError;
+use perf_sampler::SamplerError;
 use process_view::ViewError;
 use thiserror::Error;
 
@@ -17,6 +18,9 @@ pub enum ProfilerError {
     /// The runtime did not do what was asked.
     #[error(transparent)]
     Runtime(#[from] IpcError),
+    /// The kernel did not let us sample; it says why, and what would change that.
+    #[error(transparent)]
+    Sampling(#[from] SamplerError),
     /// The runtime cannot be asked at all: it has no socket that this user can reach.
     #[error("the process has no diagnostics socket that can be reached")]
     NoRuntime,

@@ -26,6 +26,8 @@ mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
+mod hot_method;
+pub mod kernel;
 mod naming;
 mod parameter;
 mod profiler;

@@ -14,6 +14,8 @@ pub enum Engine {
     Proc,
     /// Events that the runtime sends over its diagnostics socket; nothing is loaded into the process.
     EventPipe,
+    /// Samples that the kernel takes, and names of methods that the runtime tells; nothing is loaded into the process.
+    Kernel,
 }
 
 impl Engine {
@@ -23,6 +25,7 @@ impl Engine {
         match self {
             Engine::Proc => "/proc, nothing sent to the process",
             Engine::EventPipe => "events of the runtime, nothing loaded into the process",
+            Engine::Kernel => "samples of the kernel, nothing loaded into the process",
         }
     }
 }

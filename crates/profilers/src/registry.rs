@@ -7,6 +7,7 @@ use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
+use crate::kernel::{Cpu, OffCpu};
 use crate::profiler::Profiler;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
@@ -17,6 +18,8 @@ use crate::threads::Threads;
 #[rustfmt::skip]
 pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
+    &Cpu,
+    &OffCpu,
     &CpuUnprivileged,
     &ThreadTime,
     &ThreadPool,

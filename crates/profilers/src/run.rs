@@ -1,9 +1,13 @@
 //! From a profiler's answer to a report.
 
+use std::time::Duration;
+
+use discovery::DotnetProcess;
 use model::{HostCost, ProfilerInfo, REPORT_SCHEMA, Report, Timestamp, Window};
 
-use crate::profiler::{Profiler, Run};
-use crate::{ProfilerError, by_id};
+use crate::profiler::{Answer, Profiler, Run, Spec};
+use crate::ratio::nanos;
+use crate::{ProfilerError, Settings, by_id};
 
 /// Runs a profiler and makes the report.
 pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
@@ -20,6 +24,23 @@ pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerErr
     }
     let started_at = Timestamp::now();
     let answer = profiler.run(run)?;
+    Ok(report(spec, run.process, run.settings, Asked { started_at, requested: run.duration }, answer))
+}
+
+/// What window was asked for.
+pub(crate) struct Asked {
+    pub(crate) started_at: Timestamp,
+    pub(crate) requested: Duration,
+}
+
+/// The report of an answer.
+pub(crate) fn report(
+    spec: &Spec,
+    process: &DotnetProcess,
+    settings: &Settings,
+    asked: Asked,
+    answer: Answer,
+) -> Report {
     let mut report = Report {
         schema: REPORT_SCHEMA.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -27,12 +48,12 @@ pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerErr
             id: spec.id.to_owned(),
             name: spec.name.to_owned(),
             question: spec.question.to_owned(),
-            parameters: run.settings.all(),
+            parameters: settings.all(),
         },
-        target: run.process.target(),
+        target: process.target(),
         window: Window {
-            started_at,
-            requested_ns: nanos(run.duration),
+            started_at: asked.started_at,
+            requested_ns: nanos(asked.requested),
             measured_ns: nanos(answer.measured),
             end: answer.end,
         },
@@ -44,11 +65,7 @@ pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerErr
     };
     report.cost.host = host_cost();
     report.rank_findings();
-    Ok(report)
-}
-
-fn nanos(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    report
 }
 
 /// `3.1` against `9.0.7`: by numbers, not by letters.

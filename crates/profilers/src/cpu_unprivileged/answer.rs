@@ -2,30 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Cost, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{Body, Cell, Column, Cost, Section, Table, Unit};
 use stacks::StackKey;
 
 use super::clocks::Used;
-use super::collect::{Collected, ThreadCpu};
+use super::collect::Collected;
 use crate::Settings;
-use crate::blame;
+use crate::hot_method::{CpuTime, Row, Turns, time};
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent};
-use crate::sampling::{Calls, Framework, MethodId, has_content, pauses_note};
+use crate::sampling::{Calls, Framework, has_content, pauses_note};
 use crate::threads::kind_of_work;
 
-/// A process that uses this much of one processor, in per cent, may be short of it; so may a thread that hardly rests.
-const BUSY: f64 = 80.0;
-/// A thread that ran for less than this part of the window, in per cent, proves nothing by not resting.
-const LEAST_RUN: f64 = 5.0;
-/// Shorter windows prove nothing.
-const SHORTEST_PROOF: Duration = Duration::from_millis(900);
-/// A hot method does at least this part of its work itself, or in the framework, in per cent.
-const OWN_WORK: f64 = 10.0;
-/// And this part together with one other method: one that hands its work to many others is not to blame.
-const CONCENTRATED: f64 = 70.0;
 /// Below this part of the processor time, in per cent, the reader is told that samples do not cover it.
 const POOR_COVER: f64 = 80.0;
 /// Kinds of threads without .NET code that are listed.
@@ -71,19 +60,11 @@ fn is_ours(used: &Used) -> bool {
     used.name == ".NET EventPipe"
 }
 
-/// A method of the program's own with the framework code it calls, or else one of the framework.
-struct Row {
-    method: MethodId,
-    /// In it, and in framework code that it calls.
-    itself: u64,
-    /// In it and in everything that it calls.
-    total: u64,
-}
-
 pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let calls = &collected.calls;
     let cpu = Cpu::of(collected);
-    let rows = methods(calls, &cpu);
+    let time = CpuTime { calls, stacks: &cpu.stacks, all: cpu.all, window: collected.measured };
+    let rows = time.rows();
     let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
     let framework = Framework::of(settings.choice("framework"));
     let mut sections = vec![method_table(calls, &rows, &cpu, top)];
@@ -91,45 +72,23 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let tree = calls.tree(&cpu.stacks, Unit::Nanoseconds, framework);
     sections.push(Section::new("calls", "Call tree by CPU time", Body::Tree(tree)));
     sections.retain(has_content);
-    let hot = hot(calls, &cpu, &rows, settings);
+    let hot = time.hot(&rows, settings.integer("hot"));
+    let turns = || {
+        collected.threads.values().map(|thread| Turns {
+            ran_ns: thread.used.ran_ns,
+            ready_ns: thread.used.waited_ns,
+            stopped_ns: collected.cost.pauses.total_ns,
+        })
+    };
     Answer {
-        summary: summary(collected, &cpu, hot.or(rows.first())),
-        findings: hot.and_then(|hot| finding(collected, &cpu, hot)).into_iter().collect(),
+        summary: time.summary(hot.or(rows.first())),
+        findings: hot.and_then(|hot| time.finding(hot, turns())).into_iter().collect(),
         sections,
         notes: notes(collected, &cpu),
         cost: Cost { target_cpu_ns: Some(cpu.ours), ..collected.cost.clone() },
         measured: collected.measured,
         end: collected.end,
     }
-}
-
-fn time(nanoseconds: u64) -> String {
-    format_duration(Duration::from_nanos(nanoseconds))
-}
-
-fn methods(calls: &Calls, cpu: &Cpu) -> Vec<Row> {
-    let mut itself: HashMap<MethodId, u64> = HashMap::new();
-    for (stack, ns) in &cpu.stacks {
-        let named = calls.own_frame(*stack).or_else(|| calls.frames(*stack).next());
-        if let Some((method, _)) = named {
-            *itself.entry(method).or_default() += ns;
-        }
-    }
-    let mut rows: Vec<Row> = calls
-        .spent(&cpu.stacks)
-        .into_iter()
-        .filter(|(method, _)| itself.contains_key(method) || calls.method(*method).is_some_and(|it| it.own))
-        .map(|(method, spent)| Row {
-            method,
-            itself: itself.get(&method).copied().unwrap_or(0),
-            total: spent.total,
-        })
-        .collect();
-    rows.sort_by(|a, b| {
-        let name = |row: &Row| calls.method_name(row.method).to_owned();
-        (b.itself, b.total, name(a)).cmp(&(a.itself, a.total, name(b)))
-    });
-    rows
 }
 
 fn method_table(calls: &Calls, rows: &[Row], cpu: &Cpu, top: usize) -> Section {
@@ -176,124 +135,6 @@ fn thread_table(collected: &Collected, cpu: &Cpu) -> Section {
     }
     table.omitted_rows = outside.len().saturating_sub(MOST_OUTSIDE) as u64;
     Section::new("threads", "CPU time of the process", Body::Table(table))
-}
-
-fn summary(collected: &Collected, cpu: &Cpu, most: Option<&Row>) -> String {
-    let window = format_duration(collected.measured);
-    let used = format!(
-        "The process used {} of CPU in {window} ({:.0} % of one processor)",
-        time(cpu.all),
-        percent(cpu.all, nanos(collected.measured))
-    );
-    if collected.calls.is_nameless() {
-        return format!("{used}; the names of its methods did not come.");
-    }
-    match most {
-        Some(row) if cpu.all > 0 => format!(
-            "Most CPU: {} ({:.0} %). {used}.",
-            collected.calls.method_name(row.method),
-            percent(row.total, cpu.all)
-        ),
-        _ => format!("{used}; none of it was seen in .NET code."),
-    }
-}
-
-/// The innermost method of the program's own that takes the named share, if it does the work itself.
-fn hot<'a>(calls: &Calls, cpu: &Cpu, rows: &'a [Row], settings: &Settings) -> Option<&'a Row> {
-    #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
-    let least = settings.integer("hot") as f64;
-    rows.iter()
-        .filter(|row| calls.method(row.method).is_some_and(|method| method.own))
-        .filter(|row| percent(row.total, cpu.all) >= least)
-        .min_by_key(|row| (row.total, Reverse(row.itself)))
-        .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
-        .filter(|row| {
-            percent(row.itself + heaviest_helper(calls, cpu, row.method), row.total) >= CONCENTRATED
-        })
-}
-
-/// What the heaviest of the methods took that work for a method.
-fn heaviest_helper(calls: &Calls, cpu: &Cpu, hot: MethodId) -> u64 {
-    let mut helpers: HashMap<MethodId, u64> = HashMap::new();
-    for (stack, ns) in &cpu.stacks {
-        if calls.frames(*stack).any(|(method, _)| method == hot)
-            && let Some((own, _)) = calls.own_frame(*stack)
-            && own != hot
-        {
-            *helpers.entry(own).or_default() += ns;
-        }
-    }
-    helpers.into_values().max().unwrap_or(0)
-}
-
-fn finding(collected: &Collected, cpu: &Cpu, hot: &Row) -> Option<Finding> {
-    let calls = &collected.calls;
-    let window = nanos(collected.measured);
-    let is_busy = percent(cpu.all, window) >= BUSY
-        || collected.threads.values().any(|thread| never_rests(collected, thread));
-    if collected.measured < SHORTEST_PROOF || !is_busy {
-        return None;
-    }
-    let name = calls.method_name(hot.method);
-    let share = percent(hot.total, cpu.all);
-    let heaviest = heaviest(calls, cpu, hot.method)?;
-    let mut finding = Finding::new(
-        "hot-method",
-        Severity::Warning,
-        Confidence::High,
-        format!("{name} uses {share:.0} % of the CPU time"),
-    )
-    .culprit(blame::method(heaviest.own))
-    .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(cpu.all)))
-    .evidence("The process", format!("{:.0} % of one processor", percent(cpu.all, window)));
-    if let Some(called) = heaviest.calls {
-        finding = finding.evidence("It is mostly in", called);
-    }
-    Some(
-        finding
-            .advice("Make it cheaper, or call it less often; its callers are in the call tree.")
-            .advice("Fine if computing is what the process is for."),
-    )
-}
-
-/// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by the sampler. So a
-/// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
-fn never_rests(collected: &Collected, thread: &ThreadCpu) -> bool {
-    let window = nanos(collected.measured);
-    let Used { ran_ns, waited_ns, .. } = thread.used;
-    let free = window.saturating_sub(waited_ns).saturating_sub(collected.cost.pauses.total_ns);
-    percent(ran_ns, window) >= LEAST_RUN && percent(ran_ns, free.max(ran_ns)) >= BUSY
-}
-
-/// The frame of a method where most of its time is spent.
-struct Heaviest<'a> {
-    own: &'a model::Frame,
-    /// The framework method that it calls there.
-    calls: Option<String>,
-}
-
-fn heaviest<'a>(calls: &'a Calls, cpu: &Cpu, hot: MethodId) -> Option<Heaviest<'a>> {
-    let mut by_line: HashMap<Option<u32>, (u64, &model::Frame)> = HashMap::new();
-    let mut by_callee: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut whole = 0;
-    for (stack, ns) in &cpu.stacks {
-        let mut callee = None;
-        for (method, frame) in calls.frames(*stack) {
-            if method == hot {
-                by_line.entry(frame.line).or_insert((0, frame)).0 += ns;
-                whole += ns;
-                if let Some(callee) = callee {
-                    *by_callee.entry(callee).or_default() += ns;
-                }
-                break;
-            }
-            callee = Some(calls.method_name(method));
-        }
-    }
-    let (_, own) = by_line.into_values().max_by_key(|(ns, frame)| (*ns, frame.line))?;
-    let callee = by_callee.into_iter().max_by_key(|(_, ns)| *ns);
-    let calls = callee.filter(|(_, ns)| percent(*ns, whole) > 50.0).map(|(name, _)| name.to_owned());
-    Some(Heaviest { own, calls })
 }
 
 fn notes(collected: &Collected, cpu: &Cpu) -> Vec<String> {

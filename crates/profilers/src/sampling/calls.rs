@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use discovery::DotnetProcess;
-use model::{Cell, Column, Frame, Node, Tree, Unit};
+use model::{Cell, Column, Frame, FrameKind, Node, Tree, Unit};
 use stacks::{FrameId, StackKey, StackNode, StackTable};
 use symbols::CodeMap;
 
@@ -75,7 +75,7 @@ impl Calls {
     }
 
     /// Frames and nodes as [`stacks::StackTable::named`] gives them.
-    fn new(frames: Vec<Frame>, nodes: Vec<StackNode>) -> Calls {
+    pub(crate) fn new(frames: Vec<Frame>, nodes: Vec<StackNode>) -> Calls {
         let mut methods = Vec::new();
         let mut known = HashMap::<(&str, Option<&str>), MethodId>::new();
         let mut method_of = Vec::with_capacity(frames.len());
@@ -118,6 +118,13 @@ impl Calls {
         self.frames(stack).find(|(method, _)| self.method(*method).is_some_and(|method| method.own))
     }
 
+    /// The frame to name for a stack: the innermost of the program's own code, or else of .NET, or else the innermost.
+    pub(crate) fn named_frame(&self, stack: StackKey) -> Option<(MethodId, &Frame)> {
+        self.own_frame(stack)
+            .or_else(|| self.frames(stack).find(|(_, frame)| frame.kind == FrameKind::Managed))
+            .or_else(|| self.frames(stack).next())
+    }
+
     /// Whether there are stacks, but none with a name: a process that is killed does not send them.
     pub(crate) fn is_nameless(&self) -> bool {
         !self.methods.is_empty() && self.methods.iter().all(|method| method.name == blame::UNNAMED)
@@ -125,7 +132,8 @@ impl Calls {
 
     /// Whether a stack is what the runtime does to begin or end our own session.
     pub(crate) fn is_ours(&self, stack: StackKey) -> bool {
-        self.frames(stack).last().is_some_and(|(method, _)| self.method_name(method) == OUR_SESSION)
+        let managed = self.frames(stack).filter(|(_, frame)| frame.kind == FrameKind::Managed);
+        managed.last().is_some_and(|(method, _)| self.method_name(method) == OUR_SESSION)
     }
 
     /// What each method took; one that calls itself is counted once.

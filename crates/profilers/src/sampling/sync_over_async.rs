@@ -26,6 +26,11 @@ pub(crate) struct BlockedPool<'a> {
 }
 
 impl<'a> BlockedPool<'a> {
+    /// Work of which no stack is known.
+    pub(crate) fn add_running(&mut self, weight: u64) {
+        self.at_work += weight;
+    }
+
     /// Counts a stack; those of other threads do not matter.
     pub(crate) fn add(
         &mut self,

@@ -1,0 +1,213 @@
+//! Methods that use the processor: what each takes, and whether one is to blame.
+//!
+//! ```text
+//! processor time by stack --> rows: a method with the framework code it calls --> hot: one that does most of the work
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use model::{Confidence, Finding, Frame, Severity, format_duration};
+use stacks::StackKey;
+
+use crate::blame;
+use crate::ratio::{nanos, percent};
+use crate::sampling::{Calls, MethodId};
+
+/// A process that uses this much of one processor, in per cent, may be short of it; so may a thread that hardly rests.
+const BUSY: f64 = 80.0;
+/// A thread that ran for less than this part of the window, in per cent, proves nothing by not resting.
+const LEAST_RUN: f64 = 5.0;
+/// Shorter windows prove nothing.
+const SHORTEST_PROOF: Duration = Duration::from_millis(900);
+/// A hot method does at least this part of its work itself, or in the framework, in per cent.
+const OWN_WORK: f64 = 10.0;
+/// And this part together with one other method: one that hands its work to many others is not to blame.
+const CONCENTRATED: f64 = 70.0;
+
+/// Processor time of a process in a window.
+pub(crate) struct CpuTime<'a> {
+    pub(crate) calls: &'a Calls,
+    /// By stack.
+    pub(crate) stacks: &'a HashMap<StackKey, u64>,
+    /// All of it, also what was not seen in a stack.
+    pub(crate) all: u64,
+    pub(crate) window: Duration,
+}
+
+/// A method of the program's own with the framework code it calls, or else one of the framework.
+pub(crate) struct Row {
+    pub(crate) method: MethodId,
+    /// In it, and in framework code that it calls.
+    pub(crate) itself: u64,
+    /// In it alone.
+    pub(crate) alone: u64,
+    /// In it and in everything that it calls.
+    pub(crate) total: u64,
+}
+
+/// How a thread was scheduled in a window.
+#[derive(Clone, Copy)]
+pub(crate) struct Turns {
+    pub(crate) ran_ns: u64,
+    /// Ready, but others had the processors.
+    pub(crate) ready_ns: u64,
+    /// Stopped by us.
+    pub(crate) stopped_ns: u64,
+}
+
+impl Turns {
+    /// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by us. So a
+    /// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
+    fn never_rests(self, window: u64) -> bool {
+        let free = window.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
+        percent(self.ran_ns, window) >= LEAST_RUN && percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY
+    }
+}
+
+/// A time in a sentence.
+pub(crate) fn time(nanoseconds: u64) -> String {
+    format_duration(Duration::from_nanos(nanoseconds))
+}
+
+impl CpuTime<'_> {
+    /// What each method took, the ones that do most themselves first.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let calls = self.calls;
+        let mut itself: HashMap<MethodId, u64> = HashMap::new();
+        for (stack, ns) in self.stacks {
+            if let Some((method, _)) = calls.named_frame(*stack) {
+                *itself.entry(method).or_default() += ns;
+            }
+        }
+        let is_listed = |method: MethodId| {
+            itself.contains_key(&method) || calls.method(method).is_some_and(|method| method.own)
+        };
+        let mut rows: Vec<Row> = calls
+            .spent(self.stacks)
+            .into_iter()
+            .filter(|(method, _)| is_listed(*method))
+            .map(|(method, spent)| Row {
+                method,
+                itself: itself.get(&method).copied().unwrap_or(0),
+                alone: spent.itself,
+                total: spent.total,
+            })
+            .collect();
+        rows.sort_by(|a, b| {
+            let name = |row: &Row| calls.method_name(row.method).to_owned();
+            (b.itself, b.total, name(a)).cmp(&(a.itself, a.total, name(b)))
+        });
+        rows
+    }
+
+    /// The innermost method of the program's own that takes this share, in per cent, if it does the work itself.
+    pub(crate) fn hot<'a>(&self, rows: &'a [Row], least: u64) -> Option<&'a Row> {
+        #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
+        let least = least as f64;
+        rows.iter()
+            .filter(|row| self.calls.method(row.method).is_some_and(|method| method.own))
+            .filter(|row| percent(row.total, self.all) >= least)
+            .min_by_key(|row| (row.total, Reverse(row.itself)))
+            .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
+            .filter(|row| percent(row.itself + self.heaviest_helper(row.method), row.total) >= CONCENTRATED)
+    }
+
+    /// What the heaviest of the methods took that work for a method.
+    fn heaviest_helper(&self, hot: MethodId) -> u64 {
+        let mut helpers: HashMap<MethodId, u64> = HashMap::new();
+        for (stack, ns) in self.stacks {
+            if self.calls.frames(*stack).any(|(method, _)| method == hot)
+                && let Some((own, _)) = self.calls.own_frame(*stack)
+                && own != hot
+            {
+                *helpers.entry(own).or_default() += ns;
+            }
+        }
+        helpers.into_values().max().unwrap_or(0)
+    }
+
+    /// The finding about a hot method, if the process or one of its threads is busy.
+    pub(crate) fn finding(&self, hot: &Row, threads: impl IntoIterator<Item = Turns>) -> Option<Finding> {
+        let window = nanos(self.window);
+        let is_busy =
+            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests(window));
+        if self.window < SHORTEST_PROOF || !is_busy {
+            return None;
+        }
+        let name = self.calls.method_name(hot.method);
+        let share = percent(hot.total, self.all);
+        let heaviest = self.heaviest(hot.method)?;
+        let mut finding = Finding::new(
+            "hot-method",
+            Severity::Warning,
+            Confidence::High,
+            format!("{name} uses {share:.0} % of the CPU time"),
+        )
+        .culprit(blame::method(heaviest.own))
+        .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(self.all)))
+        .evidence("The process", format!("{:.0} % of one processor", percent(self.all, window)));
+        if let Some(called) = heaviest.calls {
+            finding = finding.evidence("It is mostly in", called);
+        }
+        Some(
+            finding
+                .advice("Make it cheaper, or call it less often; its callers are in the call tree.")
+                .advice("Fine if computing is what the process is for."),
+        )
+    }
+
+    /// The frame of a method where most of its time is spent.
+    pub(crate) fn heaviest(&self, hot: MethodId) -> Option<Heaviest<'_>> {
+        let mut by_line: HashMap<Option<u32>, (u64, &Frame)> = HashMap::new();
+        let mut by_callee: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut whole = 0;
+        for (stack, ns) in self.stacks {
+            let mut callee = None;
+            for (method, frame) in self.calls.frames(*stack) {
+                if method == hot {
+                    by_line.entry(frame.line).or_insert((0, frame)).0 += ns;
+                    whole += ns;
+                    if let Some(callee) = callee {
+                        *by_callee.entry(callee).or_default() += ns;
+                    }
+                    break;
+                }
+                callee = Some(self.calls.method_name(method));
+            }
+        }
+        let (_, own) = by_line.into_values().max_by_key(|(ns, frame)| (*ns, frame.line))?;
+        let callee = by_callee.into_iter().max_by_key(|(_, ns)| *ns);
+        let calls = callee.filter(|(_, ns)| percent(*ns, whole) > 50.0).map(|(name, _)| name.to_owned());
+        Some(Heaviest { own, calls })
+    }
+
+    /// The answer in one sentence. `most` is the method to name.
+    pub(crate) fn summary(&self, most: Option<&Row>) -> String {
+        let used = format!(
+            "The process used {} of CPU in {} ({:.0} % of one processor)",
+            time(self.all),
+            format_duration(self.window),
+            percent(self.all, nanos(self.window))
+        );
+        if self.calls.is_nameless() {
+            return format!("{used}; the names of its methods did not come.");
+        }
+        match most {
+            Some(row) if self.all > 0 => format!(
+                "Most CPU: {} ({:.0} %). {used}.",
+                self.calls.method_name(row.method),
+                percent(row.total, self.all)
+            ),
+            _ => format!("{used}; none of it was seen in .NET code."),
+        }
+    }
+}
+
+/// The frame of a method where most of its time is spent.
+pub(crate) struct Heaviest<'a> {
+    pub(crate) own: &'a Frame,
+    /// The framework method that it calls there.
+    calls: Option<String>,
+}

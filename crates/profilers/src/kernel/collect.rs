@@ -1,0 +1,47 @@
+//! Recording one process for as long as was asked for.
+
+use std::time::{Duration, Instant};
+
+use kernel_collector::{Collecting, Recorded, Target};
+use model::WindowEnd;
+use perf_sampler::{SamplerError, Wake};
+use process_view::Process;
+
+use super::{Picture, request};
+use crate::ProfilerError;
+use crate::profiler::{Run, Stop};
+use crate::ratio::count_words;
+
+/// How long is waited at once.
+const SLICE: Duration = Duration::from_millis(50);
+
+pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, WindowEnd), ProfilerError> {
+    if !run.process.visible {
+        return Err(ProfilerError::NotVisible { profiler: picture.spec().id });
+    }
+    let request = request(picture, vec![Target::from(run.process)], run.settings);
+    let mut collecting = Collecting::start(request).map_err(|error| match error {
+        SamplerError::NoSuchProcess { .. } => ProfilerError::TargetEnded,
+        other => ProfilerError::Sampling(other),
+    })?;
+    let begin = Instant::now();
+    let end = loop {
+        let elapsed = begin.elapsed();
+        let left = run.duration.saturating_sub(elapsed);
+        if left.is_zero() {
+            break WindowEnd::Completed;
+        }
+        let counts = collecting.counts();
+        let note = format!("{} samples", count_words(counts.on_cpu + counts.wait_stacks));
+        run.control.progress(elapsed, run.duration, &note);
+        if run.control.wait(Duration::ZERO) == Stop::Cancelled {
+            break WindowEnd::Cancelled;
+        }
+        if collecting.wait(left.min(SLICE))? == Wake::TargetsEnded
+            || !Process::new(run.process.pid).is_alive()
+        {
+            break WindowEnd::TargetExited;
+        }
+    };
+    Ok((collecting.finish(), end))
+}
