@@ -7,6 +7,7 @@ mod heap;
 mod ipc;
 mod launch;
 mod recording;
+mod sampler;
 mod session;
 mod setting;
 pub mod trace_file;

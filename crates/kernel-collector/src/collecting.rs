@@ -109,6 +109,11 @@ impl Collecting {
         Ok(wake)
     }
 
+    /// What a process did since this was last called, or since the start; for a live view.
+    pub fn live(&mut self, _pid: ProcessId) -> Option<Profiles> {
+        None
+    }
+
     /// Children that turn out to be .NET programs get names too.
     fn name_children(&mut self) {
         let unnamed: Vec<ProcessId> =

@@ -11,6 +11,7 @@ mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod top;
 mod trace;
 
 pub use ps::short_command;
@@ -27,6 +28,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Top(args) => top::top(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
