@@ -4,8 +4,14 @@
 // finding:  none
 // culprit:  none
 // runtimes: 3.1 8 9
+// Parameters: threads (1) that compute; methods (0) that are compiled at the start and never called again. Prints the
+// port where each byte is answered with the number of rounds so far, before `ready`.
 
 using System;
+using System.Net;
+using System.Net.Sockets;
+using System.Reflection;
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Threading;
 using Patients;
@@ -15,36 +21,95 @@ namespace Science
     [Patient("healthy-computation")]
     internal static class Laboratory
     {
-        private static int s_rounds;
+        private static long s_rounds;
         private static double s_result;
 
         private static void Run(PatientArguments args)
         {
-            Background.Start("computation", ComputeForEver);
-            while (Volatile.Read(ref s_rounds) < 3)
+            Library.Compile(args.Int("methods", 0));
+            for (var thread = 0; thread < args.Int("threads", 1); thread++)
+            {
+                Background.Start("computation", ComputeForEver);
+            }
+
+            while (Interlocked.Read(ref s_rounds) < 30)
             {
                 Thread.Sleep(10);
             }
 
+            var listener = new TcpListener(IPAddress.Loopback, 0);
+            listener.Start();
+            Console.WriteLine($"port {((IPEndPoint)listener.LocalEndpoint).Port}");
+            Background.Start("progress", () => TellProgress(listener));
             Patient.Ready();
+        }
+
+        private static void TellProgress(TcpListener listener)
+        {
+            while (true)
+            {
+                using (var asking = listener.AcceptTcpClient())
+                {
+                    asking.NoDelay = true;
+                    var stream = asking.GetStream();
+                    while (stream.ReadByte() >= 0)
+                    {
+                        stream.Write(BitConverter.GetBytes(Interlocked.Read(ref s_rounds)), 0, 8);
+                    }
+                }
+            }
         }
 
         private static void ComputeForEver()
         {
-            var sieve = new bool[500_000];
-            var left = new double[120 * 120];
-            var right = new double[120 * 120];
-            var product = new double[120 * 120];
-            var wave = new double[60_000];
+            var sieve = new bool[50_000];
+            var left = new double[56 * 56];
+            var right = new double[56 * 56];
+            var product = new double[56 * 56];
+            var wave = new double[6_000];
             while (true)
             {
                 Primes.Sieve(sieve);
                 Array.Fill(left, Primes.Count(sieve));
                 Array.Fill(right, 0.5);
-                Matrix.Multiply(left, right, product, 120);
+                Matrix.Multiply(left, right, product, 56);
                 Wave.Fill(wave, product[0]);
                 s_result = Wave.Energy(wave);
-                s_rounds++;
+                Interlocked.Increment(ref s_rounds);
+            }
+        }
+    }
+
+    /// <summary>Methods that are compiled, and then never called again.</summary>
+    internal static class Library
+    {
+        public static void Compile(int count)
+        {
+            if (count == 0)
+            {
+                return;
+            }
+
+            var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Shelf"), AssemblyBuilderAccess.Run);
+            var module = assembly.DefineDynamicModule("Shelf");
+            for (var first = 0; first < count; first += 1000)
+            {
+                var type = module.DefineType($"Shelf.Volume{first / 1000}", TypeAttributes.Public);
+                var here = Math.Min(1000, count - first);
+                for (var number = 0; number < here; number++)
+                {
+                    var method = type.DefineMethod(
+                        $"Page{number}", MethodAttributes.Public | MethodAttributes.Static, typeof(int), Type.EmptyTypes);
+                    var code = method.GetILGenerator();
+                    code.Emit(OpCodes.Ldc_I4, number);
+                    code.Emit(OpCodes.Ret);
+                }
+
+                var made = type.CreateTypeInfo().AsType();
+                foreach (var method in made.GetMethods(BindingFlags.Public | BindingFlags.Static))
+                {
+                    RuntimeHelpers.PrepareMethod(method.MethodHandle);
+                }
             }
         }
     }

@@ -65,3 +65,55 @@ impl fmt::Display for Ratios {
         write!(f, "x{:.2} (quartiles x{:.2} to x{:.2})", at(2), at(1), at(3))
     }
 }
+
+/// What is lost of a rate, by pairs of windows.
+#[derive(Default)]
+pub struct Loss(Vec<f64>);
+
+impl Loss {
+    /// Adds a pair.
+    pub fn push(&mut self, with: f64, without: f64) {
+        self.0.push(100.0 * (1.0 - with / without.max(f64::MIN_POSITIVE)));
+    }
+
+    /// The middle of the pairs with the outer tenths left out on either side: a window in which the machine was taken
+    /// away says nothing of the profiler.
+    fn kept(&self) -> Vec<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let cut = sorted.len() / 10;
+        sorted.get(cut..sorted.len() - cut).unwrap_or_default().to_vec()
+    }
+
+    /// The mean loss, in per cent.
+    pub fn percent(&self) -> f64 {
+        let kept = self.kept();
+        kept.iter().sum::<f64>() / count(&kept)
+    }
+
+    /// Half the width of the 95 % interval.
+    fn within(&self) -> f64 {
+        let kept = self.kept();
+        let mean = self.percent();
+        let variance = kept.iter().map(|loss| (loss - mean).powi(2)).sum::<f64>() / (count(&kept) - 1.0);
+        1.96 * (variance / count(&kept)).sqrt()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a short list")]
+fn count(list: &[f64]) -> f64 {
+    list.len() as f64
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mean, within) = (self.percent(), self.within());
+        write!(
+            f,
+            "loses {mean:.2} % (95 %: {:.2} to {:.2}, {} pairs)",
+            mean - within,
+            mean + within,
+            self.0.len()
+        )
+    }
+}

@@ -148,7 +148,7 @@ fn client(port: u16, count: &AtomicU64, over: &AtomicBool) -> Result<()> {
 }
 
 /// Whether an answer has its head and the body that it promises.
-fn is_whole(answer: &[u8]) -> bool {
+pub(super) fn is_whole(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head
@@ -220,7 +220,7 @@ fn read_and_thrown_away(target: &Target) -> Result<Served> {
 }
 
 /// Processor time of all threads together.
-fn cpu_of(pid: u32) -> Result<Duration> {
+pub(super) fn cpu_of(pid: u32) -> Result<Duration> {
     let mut total = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         // A thread that has ended meanwhile takes what it used with it.
@@ -231,7 +231,7 @@ fn cpu_of(pid: u32) -> Result<Duration> {
 }
 
 /// The most memory it ever had.
-fn peak_of(pid: u32) -> Result<u64> {
+pub(super) fn peak_of(pid: u32) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
