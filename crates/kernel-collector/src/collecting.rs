@@ -1,13 +1,14 @@
 //! From the start to the profiles.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
 use kernel_profile::{Intake, Names, Profiles};
 use model::ProcessId;
 use native_symbols::KernelNames;
-use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
+use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Timestamp, Wake};
 use process_view::Process;
 
 use crate::names::{NameSource, Naming, SharedCode};
@@ -30,6 +31,10 @@ pub struct Collecting {
     started_at: SystemTime,
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
     looked_for_children: Instant,
+    /// Until when a live view has been told.
+    live_until: Option<Timestamp>,
+    /// Read when first needed; the inner one is none where the kernel shows no names.
+    kernel: Option<Option<KernelNames>>,
 }
 
 /// What was recorded.
@@ -82,7 +87,17 @@ impl Collecting {
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        Ok(Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children })
+        Ok(Collecting {
+            sampler,
+            intake,
+            names,
+            request,
+            started_at,
+            behalf,
+            looked_for_children,
+            live_until: None,
+            kernel: None,
+        })
     }
 
     /// What it can show, and what not.
@@ -109,9 +124,19 @@ impl Collecting {
         Ok(wake)
     }
 
-    /// What a process did since this was last called, or since the start; for a live view.
-    pub fn live(&mut self, _pid: ProcessId) -> Option<Profiles> {
-        None
+    /// What a process did since this was last called, or since the start; for a live view. What was told is forgotten.
+    pub fn live(&mut self, pid: ProcessId) -> Option<Profiles> {
+        let until = Timestamp::now();
+        let since = self.live_until.replace(until).unwrap_or_else(|| self.sampler.started());
+        let kernel = self.kernel.get_or_insert_with(|| KernelNames::of_this_machine().ok()).as_ref();
+        let source = self.names.entry(pid).or_insert_with(|| NameSource::begin(None));
+        source.ready(Duration::ZERO);
+        let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
+        code.settle();
+        let names = Names { code: &code, kernel, debug_cache: self.request.debug_cache.clone() };
+        let profiles = self.intake.snapshot(pid, &names, since, until);
+        self.intake.forget_before(until);
+        profiles
     }
 
     /// Children that turn out to be .NET programs get names too.
@@ -134,7 +159,7 @@ impl Collecting {
         let summary = self.sampler.finish(&mut |record| intake.take(record));
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
-        let kernel = KernelNames::of_this_machine().ok();
+        let kernel = self.kernel.take().unwrap_or_else(|| KernelNames::of_this_machine().ok());
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
         order.extend(self.names.keys().copied());
@@ -144,10 +169,10 @@ impl Collecting {
                 continue;
             }
             let source = self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None));
-            let (code, naming) = named(&self.intake, pid, source);
+            let cache = self.request.debug_cache.clone();
+            let (code, naming) = named(&mut self.intake, pid, source, cache.clone());
             let code = code.lock().unwrap_or_else(PoisonError::into_inner);
-            let names =
-                Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
+            let names = Names { code: &code, kernel: kernel.as_ref(), debug_cache: cache };
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
             if let Some(profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
@@ -159,12 +184,17 @@ impl Collecting {
 }
 
 /// The names of a process. Code that was sampled and is still unknown is asked for once more.
-fn named(intake: &Intake, pid: ProcessId, mut source: NameSource) -> (SharedCode, Naming) {
+fn named(
+    intake: &mut Intake,
+    pid: ProcessId,
+    mut source: NameSource,
+    debug_cache: Option<PathBuf>,
+) -> (SharedCode, Naming) {
     source.ready(PATIENCE_AT_END);
     let unknown = {
         let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
         code.settle();
-        intake.has_unknown_code(pid, &code)
+        intake.has_unknown_code(pid, &Names { code: &code, kernel: None, debug_cache })
     };
     if unknown && Process::new(pid).is_alive() {
         source.ask_again(PATIENCE_AT_END);

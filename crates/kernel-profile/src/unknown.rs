@@ -1,37 +1,26 @@
 //! Whether something was sampled that has no name yet.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
-
 use model::ProcessId;
-use native_symbols::Backing;
-use symbols::{CodeMap, Position};
+use stacks::StackKey;
 
-use crate::intake::{Followed, Intake, KERNEL};
-
-impl Followed {
-    /// Whether an address lies in an assembly's file. What is compiled in the process is told of as it comes.
-    fn is_assembly(&self, address: u64) -> bool {
-        let backing = self.map.find(address).map(|mapping| &mapping.backing);
-        matches!(backing, Some(Backing::File(path)) if path.extension() == Some(OsStr::new("dll")))
-    }
-}
+use crate::namer::{Kind, Known, Namer};
+use crate::{Intake, Names};
 
 impl Intake {
-    /// Whether managed code of an assembly was sampled that is not in the map: the runtime has to be asked again.
+    /// Whether managed code was sampled that has no name: the runtime has to be asked again. Framework code that is first
+    /// called after the runtime told of all its code is such code.
     #[must_use]
-    pub fn has_unknown_code(&self, pid: ProcessId, code: &CodeMap) -> bool {
-        let Some(process) = self.processes.get(&pid) else { return false };
-        let mut seen = HashSet::new();
-        let stacks = process.samples.iter().filter_map(|taken| taken.walked.stack);
-        stacks.filter(|stack| seen.insert(*stack)).flat_map(|stack| process.table.frames(stack)).any(
-            |address| {
-                address.0 < KERNEL
-                    && process.is_assembly(address.0)
-                    && [Position::Caller, Position::Interrupted]
-                        .into_iter()
-                        .all(|position| code.method_for(address, position).is_none())
-            },
-        )
+    pub fn has_unknown_code(&mut self, pid: ProcessId, names: &Names<'_>) -> bool {
+        let Some(process) = self.processes.get_mut(&pid) else { return false };
+        let mut known = process.known.take().unwrap_or_else(|| Known::new(process, names));
+        let mut namer = Namer::new(names, process, &mut known);
+        let nodes = 0..u32::try_from(process.table.len()).unwrap_or(u32::MAX);
+        let mut addresses = nodes.filter_map(|node| process.table.frames(StackKey(node)).next());
+        let unknown = addresses.any(|address| {
+            let (frame, _) = namer.frame(address.0, false, u64::MAX);
+            namer.kind(frame) == Some(Kind::ManagedUnnamed)
+        });
+        process.known = Some(known);
+        unknown
     }
 }

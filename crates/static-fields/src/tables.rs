@@ -7,7 +7,7 @@ use crate::root::Streams;
 pub(crate) const TYPE_REF: usize = 0x01;
 pub(crate) const TYPE_DEF: usize = 0x02;
 pub(crate) const FIELD: usize = 0x04;
-const METHOD: usize = 0x06;
+pub(crate) const METHOD: usize = 0x06;
 pub(crate) const NESTED_CLASS: usize = 0x29;
 /// Tables up to the last that is used.
 const TABLES: usize = NESTED_CLASS + 1;

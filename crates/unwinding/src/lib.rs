@@ -16,6 +16,7 @@
 
 pub mod leaf;
 mod modules;
+mod starts;
 mod walk;
 
 pub use modules::Modules;

@@ -122,12 +122,12 @@ impl Top {
         if !is_new || (self.taken.elapsed() < self.interval && !ended) {
             return Ok(false);
         }
-        let (took, counts) = (self.taken.elapsed(), self.collecting.counts());
+        let counts = self.collecting.counts();
         self.taken = Instant::now();
         if let Some(profiles) = self.collecting.live(self.process.pid) {
             let samples = profiles.on_cpu.samples.len() + profiles.off_cpu.samples.len();
             self.state.take(Interval {
-                took,
+                took: Duration::from_nanos(profiles.on_cpu.duration_ns),
                 on_cpu: profiles.on_cpu,
                 off_cpu: profiles.off_cpu,
                 idle: Duration::ZERO,

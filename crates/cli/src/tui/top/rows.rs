@@ -6,7 +6,7 @@ use model::{Frame, FrameKind};
 use reports::printable;
 use stacks::{CallTree, Profile, top_methods};
 
-use super::state::{Sort, State};
+use super::state::{Side, Sort, State};
 
 /// A method.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct ThreadRow {
 pub fn methods(state: &State) -> Vec<MethodRow> {
     let Some(interval) = state.shown() else { return Vec::new() };
     let picked = state.picked.as_ref().map(|picked| picked.id);
-    let mut rows = methods_of(interval.profile(state.side), picked, state.folded);
+    let mut rows = methods_of(interval.profile(state.side), picked, Fold::of(state.side, state.folded));
     let filter = state.filter.to_lowercase();
     rows.retain(|row| filter.is_empty() || row.name.to_lowercase().contains(&filter));
     match state.sort {
@@ -49,15 +49,45 @@ pub fn methods(state: &State) -> Vec<MethodRow> {
     rows
 }
 
+/// Which frames are no methods: their time is their caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// None.
+    Nothing,
+    /// All but .NET code: every wait ends in the same function of the kernel.
+    Native,
+    /// All but the program's own code.
+    Framework,
+}
+
+impl Fold {
+    /// As it is shown.
+    pub fn of(side: Side, folded: bool) -> Fold {
+        match (side, folded) {
+            (_, true) => Fold::Framework,
+            (Side::OnCpu, false) => Fold::Nothing,
+            (Side::OffCpu, false) => Fold::Native,
+        }
+    }
+
+    fn has(self, frame: &Frame) -> bool {
+        match self {
+            Fold::Nothing => false,
+            Fold::Native => frame.kind != FrameKind::Managed,
+            Fold::Framework => !is_own(frame),
+        }
+    }
+}
+
 /// The methods of a profile, of all threads or of one.
-pub fn methods_of(profile: &Profile, thread: Option<u64>, folded: bool) -> Vec<MethodRow> {
+pub fn methods_of(profile: &Profile, thread: Option<u64>, fold: Fold) -> Vec<MethodRow> {
     let of_thread = |slot: stacks::ThreadSlot| {
         let id = profile.threads.get(slot.0 as usize).map(|thread| thread.id);
         thread.is_none() || id == thread
     };
     let samples = profile.samples.iter().filter(|sample| of_thread(sample.thread));
     let tree = CallTree::new(profile, samples);
-    let weights = top_methods(profile, &tree, |frame| folded && !is_own(frame));
+    let weights = top_methods(profile, &tree, |frame| fold.has(frame));
     let row = |weight: stacks::MethodWeight| {
         let frame = profile.frames.get(weight.frame.0 as usize)?;
         Some(MethodRow {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stacks::Profile;
 
-use super::rows::{self, MethodRow};
+use super::rows::{self, Fold, MethodRow};
 
 /// Intervals that a trend goes back.
 const HISTORY: usize = 60;
@@ -180,7 +180,7 @@ impl State {
         for side in [Side::OnCpu, Side::OffCpu] {
             // As it is shown when nothing is picked; a trend of something else would need all of the past.
             for MethodRow { name, own: weight, .. } in
-                rows::methods_of(interval.profile(side), None, self.folded)
+                rows::methods_of(interval.profile(side), None, Fold::of(side, self.folded))
             {
                 if weight > 0 {
                     *own.entry((side, name)).or_default() += weight;
