@@ -17,6 +17,8 @@ mod running;
 mod screens;
 mod sessions;
 mod support;
+mod terminal;
+mod top;
 mod trace_convert;
 mod trace_file;
 mod trace_requests;
