@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use diagnostics_ipc::{Client, Endpoint, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use kernel_profile::{Intake, Names, Profiles};
-use model::{Frame, ProcessId};
+use model::{Frame, FrameKind, ProcessId};
 use native_symbols::KernelNames;
 use perf_sampler::{Collect, Options, Record, Sampler, Scope, Timestamp, WaitStacks, Wake};
 use runtime_events::{RuntimeEvent, provider};
@@ -65,11 +65,28 @@ impl Subject {
     pub fn of(builder: TargetBuilder<'_>) -> Subject {
         let folder = tempfile::tempdir().unwrap();
         let target = builder.tmpdir(folder.path()).start().expect("the target starts");
-        let names = std::fs::read_dir(folder.path()).unwrap().flatten();
-        let socket: Option<PathBuf> =
-            names.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-socket"));
-        let endpoint = Endpoint::at(socket.expect("the runtime has made its socket"));
-        Subject { client: Client::new(endpoint).with_timeout(LONG), target, _folder: folder }
+        Subject::new(target, folder)
+    }
+
+    /// One that has just begun: its runtime may not listen yet, and is waited for.
+    pub fn beginning(builder: TargetBuilder<'_>) -> Subject {
+        let folder = tempfile::tempdir().unwrap();
+        let target = builder.tmpdir(folder.path()).start_without_waiting().expect("the target starts");
+        Subject::new(target, folder)
+    }
+
+    fn new(target: Target, folder: TempDir) -> Subject {
+        let begun = Instant::now();
+        let socket: PathBuf = loop {
+            let mut names = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.path());
+            if let Some(socket) = names.find(|path| path.to_string_lossy().ends_with("-socket")) {
+                break socket;
+            }
+            assert!(begun.elapsed() < LONG && target.is_alive(), "{}", target.stderr_text());
+            std::thread::yield_now();
+        };
+        let client = Client::new(Endpoint::at(socket)).with_timeout(LONG);
+        Subject { client, target, _folder: folder }
     }
 
     pub fn pid(&self) -> ProcessId {
@@ -189,6 +206,18 @@ impl Progress {
         self.waits += u64::from(matches!(record, Record::SwitchOut(_)));
         intake.take(record);
     }
+}
+
+/// The named stacks of a profile, innermost frame first, with their moments.
+pub fn stacks_of(profile: &Profile) -> impl Iterator<Item = (u64, Vec<&Frame>)> {
+    let with_stack = profile.samples.iter().filter_map(|sample| Some((sample.at_ns, sample.stack?)));
+    with_stack.map(|(at_ns, stack)| (at_ns, frames(profile, stack)))
+}
+
+/// Without the kernel's frames.
+pub fn in_user_code<'a, 'b>(stack: &'a [&'b Frame]) -> &'a [&'b Frame] {
+    let kernel = stack.iter().take_while(|frame| frame.kind == FrameKind::Kernel).count();
+    &stack[kernel..]
 }
 
 /// The frames of a stack, innermost first.
