@@ -182,13 +182,13 @@ impl Followed {
                 }
                 true
             }
-            Reached::EndOfChain => {
+            Reached::Limit => false,
+            Reached::EndOfChain | Reached::EndOfCopy | Reached::Broken => {
                 let last = frames.last().copied().unwrap_or(0);
                 let start = self.starts.get(&last).copied();
                 frames.extend(start);
-                start.is_some() || self.is_in_libc(last)
+                start.is_some() || reached == Reached::EndOfChain && self.is_in_libc(last)
             }
-            Reached::EndOfCopy | Reached::Limit | Reached::Broken => false,
         };
         let at_limit = reached == Reached::Limit;
         if !complete {

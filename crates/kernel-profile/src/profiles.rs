@@ -180,9 +180,14 @@ impl<'a> Building<'a> {
         let mut always = true;
         let mut counts = Counts::default();
         self.frames.clear();
+        let mut before = None;
         for (number, address) in self.addresses.iter().enumerate() {
             // The innermost frame, and the innermost user frame, which the kernel interrupted or was called by.
             let interrupted = number == 0 || number == kernel;
+            if before.is_some_and(|callee| self.namer.replaced(callee, *address, taken.at.0)) {
+                continue;
+            }
+            before = Some((*address, interrupted));
             let (frame, same) = self.namer.frame(*address, interrupted, taken.at.0);
             always &= same;
             counts.count(self.namer.kind(frame));

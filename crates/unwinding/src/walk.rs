@@ -109,7 +109,8 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
         }
         frames.truncate(at + 1);
         frames.extend_from_slice(rest);
-        return if rest.is_empty() { ended } else { by_chain };
+        // Where both end together, the chain knows no more. One link is no chain: it may be broken at once.
+        return if rest.is_empty() && same == 0 { ended } else { by_chain };
     }
     if thread.chain.len() > frames.len() {
         frames.clear();
