@@ -20,4 +20,4 @@ mod starts;
 mod walk;
 
 pub use modules::Modules;
-pub use walk::{Reached, Registers, Snapshot, Unwinder};
+pub use walk::{IF_REPLACED, Reached, Registers, Snapshot, Unwinder};

@@ -8,6 +8,14 @@ use crate::Modules;
 /// More frames than any sane stack; deep recursion is cut here.
 const MOST_FRAMES: usize = 4096;
 
+/// Marks an address in a walked stack that is a caller only if the frame before it is code that took the place of a running
+/// method (on-stack replacement). Frame pointers then lead from the new code to the caller's caller, and the caller's
+/// address stands where the old code, which nobody will return to, had its frame.
+pub const IF_REPLACED: u64 = 1 << 62;
+
+/// So much of a caller's frame is searched for such an address.
+const MOST_WORDS: u64 = 256;
+
 /// The registers that lead to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
@@ -73,12 +81,17 @@ impl Unwinder {
             if frames.len() >= MOST_FRAMES {
                 break Reached::Limit;
             }
+            let frame = registers.bp();
+            let by_tables = self.modules.covers(address.address_for_lookup());
             let step =
                 self.modules.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read);
             match step {
                 Ok(Some(caller)) => {
                     let Some(next) = FrameAddress::from_return_address(caller) else { break Reached::Start };
                     frames.push(caller);
+                    if !by_tables {
+                        frames.extend(replaced_caller(thread, frame, registers.bp()));
+                    }
                     address = next;
                 }
                 Ok(None) => break Reached::Start,
@@ -118,6 +131,15 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
         return by_chain;
     }
     ended
+}
+
+/// The return address of a second frame between a frame and its caller's, which has the same caller's frame.
+fn replaced_caller(thread: &Snapshot<'_>, frame: u64, callers: u64) -> Option<u64> {
+    // Behind the saved frame pointer and the return address.
+    let from = frame.checked_add(16)?;
+    let words = (callers.checked_sub(from)? / 8).min(MOST_WORDS);
+    let found = (0..words).map(|number| from + number * 8).find(|at| word(thread, *at) == Some(callers))?;
+    word(thread, found + 8).filter(|address| (1..IF_REPLACED).contains(address)).map(|address| address | IF_REPLACED)
 }
 
 /// A word of the copied stack.
@@ -177,6 +199,18 @@ mod tests {
         let alone = Snapshot { chain: &[], ..snapshot };
         assert_eq!(unwinder().walk(&alone, &mut frames), Reached::EndOfCopy);
         assert_eq!(frames, chain[..3]);
+    }
+
+    #[test]
+    fn a_replaced_frame_keeps_its_callers_address() {
+        // The new code's frame, the old code's frame with the same caller's frame, the caller's frame.
+        let words: [u64; 8] = [0x1030, 0x40_0001, 7, 0x1030, 0x40_0002, 8, 0, 0x40_0003];
+        let stack = words.map(u64::to_le_bytes).concat();
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_cut: false };
+        let mut frames = Vec::new();
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+        assert_eq!(frames, [0x50_0000, 0x40_0001, 0x40_0002 | IF_REPLACED, 0x40_0003]);
     }
 
     #[test]

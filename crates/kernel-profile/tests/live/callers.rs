@@ -19,12 +19,14 @@ fn a_leaf_has_its_caller() {
         let (mut right, mut all) = (0, 0);
         let mut others = BTreeMap::<String, u32>::new();
         for (_, stack) in stacks_of(&profiles.on_cpu) {
-            if let [leaf, caller, ..] = in_user_code(&stack)
+            // The loop that calls it never returns: its code was replaced while it ran.
+            if let [leaf, caller, by, ..] = in_user_code(&stack)
                 && leaf.name == "Pricing.DiscountBook.FindBest"
             {
                 all += 1;
-                right += u32::from(caller.name == "Pricing.Till.ServeCustomers");
-                *others.entry(caller.name.clone()).or_default() += 1;
+                let callers = (caller.name.as_str(), by.name.as_str());
+                right += u32::from(callers == ("Pricing.Till.ServeCustomers", "Pricing.Till.Run.(lambda 0)"));
+                *others.entry(format!("{callers:?}")).or_default() += 1;
             }
         }
         assert!(all > 300 && right * 200 >= all * 199, "{runtime}: {right} of {all}: {others:?}");

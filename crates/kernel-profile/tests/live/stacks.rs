@@ -57,7 +57,6 @@ fn stacks_beyond_the_kernels_limit_are_said_to_be_cut() {
     let profiles = subject.profile(Collect::OnCpu, |progress| progress.samples >= 1000);
     let text = figures("the stranger", &profiles);
     println!("{text}");
-    for (_, stack) in stacks_of(&profiles.on_cpu) { if stack.last().is_some_and(|frame| frame.name.starts_with('[')) { println!("BROKEN {} {:?}", stack.len(), stack.iter().map(|frame| frame.name.as_str()).collect::<Vec<_>>()); } }
     let quality = &profiles.quality;
     assert!(quality.at_limit > 0, "{text}");
     let marked = stacks_of(&profiles.on_cpu)
