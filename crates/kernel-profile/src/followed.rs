@@ -144,7 +144,11 @@ impl Followed {
         match view.registers {
             Some(registers) => {
                 let thread = Snapshot {
-                    registers: Registers { instruction: registers.ip, stack: registers.sp, frame: registers.bp },
+                    registers: Registers {
+                        instruction: registers.ip,
+                        stack: registers.sp,
+                        frame: registers.bp,
+                    },
                     stack: view.memory,
                     chain,
                     chain_cut: view.cut || chain.len() >= *limit,
@@ -203,7 +207,9 @@ impl Followed {
         match mapping.map(|mapping| &mapping.backing) {
             Some(Backing::File(path)) => {
                 let name = path.file_name().unwrap_or_default().as_bytes();
-                [b"libc.".as_slice(), b"libc-", b"libpthread", b"ld-"].iter().any(|start| name.starts_with(start))
+                [b"libc.".as_slice(), b"libc-", b"libpthread", b"ld-"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
             }
             _ => false,
         }

@@ -31,7 +31,13 @@ pub(crate) struct Images {
 impl Images {
     /// The method at an address. `begins` are the places in the file of which parts are mapped below the address,
     /// nearest first: an assembly in a single-file program begins at one of them.
-    pub(crate) fn frame(&mut self, root: &Path, address: u64, mapping: &Mapping, begins: &[u64]) -> Option<Frame> {
+    pub(crate) fn frame(
+        &mut self,
+        root: &Path,
+        address: u64,
+        mapping: &Mapping,
+        begins: &[u64],
+    ) -> Option<Frame> {
         let Backing::File(path) = &mapping.backing else { return None };
         let offset = address.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
         let file = open(root, path)?;
@@ -67,7 +73,9 @@ fn open(root: &Path, path: &Path) -> Option<File> {
 fn assembly_in_page(file: &File, page: u64, offset: u64) -> Option<u64> {
     let mut bytes = [0; PAGE];
     let got = file.read_at(&mut bytes, page).ok()?;
-    let magic = |at: &usize| bytes.get(..got).and_then(|bytes| bytes.get(*at..)).is_some_and(|rest| rest.starts_with(b"MZ"));
+    let magic = |at: &usize| {
+        bytes.get(..got).and_then(|bytes| bytes.get(*at..)).is_some_and(|rest| rest.starts_with(b"MZ"))
+    };
     (0..PAGE).step_by(16).filter(magic).map(|at| page + at as u64).find(|begin| {
         let inside = offset.checked_sub(*begin);
         inside.zip(length(file, *begin)).is_some_and(|(inside, length)| inside < length)

@@ -98,8 +98,7 @@ impl Intake {
     }
 
     fn of(&mut self, thread: Thread) -> (&mut Followed, &mut Walker) {
-        let followed =
-            self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
+        let followed = self.processes.entry(thread.process).or_insert_with(|| Followed::new(thread.process));
         (followed, &mut self.walker)
     }
 }

@@ -186,7 +186,9 @@ impl<'a> Building<'a> {
         for (number, mut address) in self.addresses.iter().copied().enumerate() {
             if (IF_REPLACED..KERNEL).contains(&address) {
                 address &= !IF_REPLACED;
-                if !std::mem::take(&mut replaced) || self.namer.method_at(address, Position::Caller, taken.at.0).is_none() {
+                if !std::mem::take(&mut replaced)
+                    || self.namer.method_at(address, Position::Caller, taken.at.0).is_none()
+                {
                     continue;
                 }
             }

@@ -41,7 +41,9 @@ pub fn frame_at(code: &[u8], at: usize) -> Frame {
     let before = at.checked_sub(1).and_then(|before| code.get(before));
     match code.get(at..) {
         Some([0xc3 | 0xc2, ..] | [0xf3, 0xc3, ..]) => return Frame::None { words: 0 },
-        Some([0xe9, ..] | [0xff, 0xe0 | 0x25, ..] | [0x48, 0xff, 0xe0 | 0x25, ..]) if before == Some(&POP_RBP) => {
+        Some([0xe9, ..] | [0xff, 0xe0 | 0x25, ..] | [0x48, 0xff, 0xe0 | 0x25, ..])
+            if before == Some(&POP_RBP) =>
+        {
             return Frame::None { words: 0 };
         }
         _ => {}

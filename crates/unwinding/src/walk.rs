@@ -113,9 +113,12 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
     // from the place in the chain that is as far out, not from the last.
     for at in (0..frames.len()).rev() {
         let Some(frame) = frames.get(at) else { continue };
-        let places = || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
+        let places =
+            || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
         // The chain leaves out callers of frameless leaves, never adds any: its place is no further out than ours.
-        let Some(same) = places().filter(|place| *place <= at).last().or_else(|| places().next()) else { continue };
+        let Some(same) = places().rfind(|place| *place <= at).or_else(|| places().next()) else {
+            continue;
+        };
         let rest = thread.chain.get(same + 1..).unwrap_or_default();
         if rest.len() < frames.len() - at - 1 {
             return ended;
@@ -139,7 +142,9 @@ fn replaced_caller(thread: &Snapshot<'_>, frame: u64, callers: u64) -> Option<u6
     let from = frame.checked_add(16)?;
     let words = (callers.checked_sub(from)? / 8).min(MOST_WORDS);
     let found = (0..words).map(|number| from + number * 8).find(|at| word(thread, *at) == Some(callers))?;
-    word(thread, found + 8).filter(|address| (1..IF_REPLACED).contains(address)).map(|address| address | IF_REPLACED)
+    word(thread, found + 8)
+        .filter(|address| (1..IF_REPLACED).contains(address))
+        .map(|address| address | IF_REPLACED)
 }
 
 /// A word of the copied stack.

@@ -16,7 +16,8 @@ fn snapshots_add_up_and_show_waits_that_go_on() {
     }
     let subject = Subject::start("web-two-routes", Runtime::Net9);
     let code = subject.code();
-    let options = Options { collect: Collect::Both, rate_hz: 499, ..Options::new(Scope::process(subject.pid())) };
+    let options =
+        Options { collect: Collect::Both, rate_hz: 499, ..Options::new(Scope::process(subject.pid())) };
     let mut sampler = Sampler::start(&options).unwrap();
     let mut intake = Intake::new(127);
     intake.follow(subject.pid());
@@ -38,10 +39,18 @@ fn snapshots_add_up_and_show_waits_that_go_on() {
         let picture = intake.snapshot(subject.pid(), &names, since, until).unwrap();
         assert_eq!(picture.on_cpu.duration_ns, until.0 - since.0);
         let length = picture.off_cpu.duration_ns;
-        assert!(picture.off_cpu.samples.iter().all(|sample| sample.at_ns <= length && sample.weight <= 2 * length));
+        assert!(
+            picture
+                .off_cpu
+                .samples
+                .iter()
+                .all(|sample| sample.at_ns <= length && sample.weight <= 2 * length)
+        );
         // A wait of 100 ms that began before this picture and ends after it.
         waiting += stacks_of(&picture.off_cpu)
-            .filter(|(at, stack)| *at == 0 && stack.iter().any(|frame| frame.name == "Shop.Api.Checkout.Wait"))
+            .filter(|(at, stack)| {
+                *at == 0 && stack.iter().any(|frame| frame.name == "Shop.Api.Checkout.Wait")
+            })
             .count();
         seen += picture.on_cpu.samples.len();
         pictures += 1;
@@ -62,7 +71,8 @@ fn what_was_forgotten_is_gone() {
     }
     let subject = Subject::start("hot-method", Runtime::Net9);
     let intake = Mutex::new(Intake::new(127));
-    let mut sampler = Sampler::start(&Options { rate_hz: 999, ..Options::new(Scope::process(subject.pid())) }).unwrap();
+    let mut sampler =
+        Sampler::start(&Options { rate_hz: 999, ..Options::new(Scope::process(subject.pid())) }).unwrap();
     let mut count = 0;
     while count < 300 {
         sampler.wait(Duration::from_millis(20)).unwrap();

@@ -109,5 +109,7 @@ fn a_program_that_has_ended_keeps_its_names() {
     assert_eq!(stack[1].name, "Pricing.Till.ServeCustomers");
     // Native code too, though the way to its files has gone with the process.
     assert!(stack.iter().any(|frame| frame.module.as_deref() == Some("libcoreclr.so")), "{stack:?}");
-    assert!(profiles.without_symbols.iter().any(|(path, id)| path.ends_with("libcoreclr.so") && id.is_some()));
+    assert!(
+        profiles.without_symbols.iter().any(|(path, id)| path.ends_with("libcoreclr.so") && id.is_some())
+    );
 }

@@ -23,8 +23,7 @@ fn stacks_of_patients_are_complete() {
         ("pool-starvation", Runtime::Net8),
     ] {
         let subject = Subject::start(patient, runtime);
-        let profiles =
-            subject.profile(Collect::Both, |progress| progress.samples + progress.waits >= 800);
+        let profiles = subject.profile(Collect::Both, |progress| progress.samples + progress.waits >= 800);
         assert_complete(&format!("{patient} on {runtime}"), &profiles);
     }
 }

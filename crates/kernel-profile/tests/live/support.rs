@@ -49,7 +49,7 @@ struct Learner(Arc<Mutex<CodeMap>>);
 impl Observer for Learner {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
         // The runtime's ticks are the nanoseconds of the sampler's clock.
-        self.0.lock().unwrap().learn_at(event, seen.event.header.timestamp.0);
+        self.0.lock().expect("nobody panicked").learn_at(event, seen.event.header.timestamp.0);
     }
 }
 
@@ -63,14 +63,14 @@ impl Subject {
     }
 
     pub fn of(builder: TargetBuilder<'_>) -> Subject {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a temp folder");
         let target = builder.tmpdir(folder.path()).start().expect("the target starts");
         Subject::new(target, folder)
     }
 
     /// One that has just begun: its runtime may not listen yet, and is waited for.
     pub fn beginning(builder: TargetBuilder<'_>) -> Subject {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a temp folder");
         let target = builder.tmpdir(folder.path()).start_without_waiting().expect("the target starts");
         Subject::new(target, folder)
     }
@@ -78,7 +78,10 @@ impl Subject {
     fn new(target: Target, folder: TempDir) -> Subject {
         let begun = Instant::now();
         let socket: PathBuf = loop {
-            let mut names = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.path());
+            let mut names = std::fs::read_dir(folder.path())
+                .expect("the folder is there")
+                .flatten()
+                .map(|entry| entry.path());
             if let Some(socket) = names.find(|path| path.to_string_lossy().ends_with("-socket")) {
                 break socket;
             }
@@ -144,7 +147,7 @@ impl Subject {
         intake.follow(self.pid());
         let mut progress = Progress { samples: 0, waits: 0, since: Instant::now() };
         loop {
-            let wake = sampler.wait(OFTEN).unwrap();
+            let wake = sampler.wait(OFTEN).expect("waiting works");
             sampler.read(&mut |record| progress.hear(&mut intake, record));
             if wake == Wake::TargetsEnded || enough(&progress) {
                 break;
@@ -173,10 +176,10 @@ impl Code {
     /// Ends the session: all that it told.
     pub fn end(mut self) -> CodeMap {
         self.stop.store(true, Ordering::SeqCst);
-        let session = self.session.take().unwrap();
+        let session = self.session.take().expect("it ends once");
         session.thread().unpark();
-        session.join().unwrap();
-        let mut map = std::mem::take(&mut *self.map.lock().unwrap());
+        session.join().expect("the session ends well");
+        let mut map = std::mem::take(&mut *self.map.lock().expect("nobody panicked"));
         map.settle();
         map
     }
