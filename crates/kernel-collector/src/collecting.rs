@@ -90,6 +90,7 @@ impl Collecting {
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
         let mut collecting =
             Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children, looks };
+        collecting.learn_places();
         // Threads that are parked now may stay so to the end, without a word from the kernel.
         collecting.look();
         Ok(collecting)
@@ -113,6 +114,7 @@ impl Collecting {
         let wake = loop {
             let left = until.saturating_duration_since(Instant::now());
             let wake = self.sampler.wait(self.looks.as_ref().map_or(left, |looks| looks.next().min(left)))?;
+            self.learn_places();
             let intake = &mut self.intake;
             self.sampler.read(&mut |record| intake.take(record));
             self.look();
@@ -125,6 +127,15 @@ impl Collecting {
             self.name_children();
         }
         Ok(wake)
+    }
+
+    /// Where methods begin, for the walks to come.
+    fn learn_places(&mut self) {
+        for (pid, source) in &self.names {
+            for (start, bytes) in source.take_places() {
+                self.intake.method(*pid, start, bytes);
+            }
+        }
     }
 
     /// Looks at threads that wait, when it is time.
@@ -150,6 +161,7 @@ impl Collecting {
     #[must_use]
     pub fn finish(mut self) -> Recorded {
         let granted = self.sampler.granted().clone();
+        self.learn_places();
         let intake = &mut self.intake;
         let summary = self.sampler.finish(&mut |record| intake.take(record));
         self.behalf.values_mut().for_each(behalf::Clocks::look);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use symbols::Position;
 use unwinding::leaf;
 
 use crate::followed::{Followed, is_code};
@@ -23,9 +24,15 @@ pub(crate) struct Callers {
 
 impl Callers {
     /// The return address that belongs between the innermost user frame and the next one, `leaf` being the former.
-    pub(crate) fn missing(&mut self, process: &Followed, namer: &Namer<'_>, taken: &Taken, leaf: u64) -> Option<u64> {
+    pub(crate) fn missing(
+        &mut self,
+        process: &Followed,
+        namer: &Namer<'_>,
+        taken: &Taken,
+        leaf: u64,
+    ) -> Option<u64> {
         let top = taken.place.top()?;
-        let distance = match namer.method_at(leaf, taken.at.0) {
+        let distance = match namer.method_at(leaf, Position::Interrupted, taken.at.0) {
             Some(method) => {
                 let start = method.start().0;
                 let inside = usize::try_from(leaf.checked_sub(start)?).ok()?;
