@@ -14,7 +14,6 @@ fn main() {
     let time = Duration::from_secs(args.next().unwrap().parse().unwrap());
     let show = args.next().map_or(3, |stacks| stacks.parse().unwrap());
     let process = discovery::find(pid, &discovery::Options::default()).unwrap();
-    perf_sampler::prefer_this_thread();
     let begin = Instant::now();
     let mut collecting =
         Collecting::start(Request::new(vec![Target::from(&process)], Collect::Both)).unwrap();
@@ -41,7 +40,9 @@ fn main() {
             println!("== {}: {:?}", profile.title, Duration::from_nanos(profile.total()));
             for (stack, weight) in stacks.iter().take(show) {
                 println!("-- {:?}", Duration::from_nanos(*weight));
-                for sample in profile.samples.iter().filter(|sample| stack.is_none() && sample.stack.is_none()) {
+                for sample in
+                    profile.samples.iter().filter(|sample| stack.is_none() && sample.stack.is_none())
+                {
                     let thread = &profile.threads[sample.thread.0 as usize];
                     let [at, took] = [sample.at_ns, sample.weight].map(Duration::from_nanos);
                     println!("   without a stack: {:?} at {at:?} for {took:?}", thread.name);

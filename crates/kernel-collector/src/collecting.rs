@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kernel_profile::{Intake, Names, Profiles};
 use model::ProcessId;
 use native_symbols::KernelNames;
-use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
+use perf_sampler::{Counts, Granted, Preferred, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
 use crate::looks::Looks;
@@ -32,6 +32,8 @@ pub struct Collecting {
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
     looked_for_children: Instant,
     looks: Option<Looks>,
+    /// Sampling cannot wait; what comes after it can.
+    preferred: Option<Preferred>,
 }
 
 /// What was recorded.
@@ -82,14 +84,24 @@ impl Collecting {
                 break;
             }
         }
+        let preferred = Preferred::ask();
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
         let looks =
             Looks::for_what_is_granted(sampler.granted(), request.sampling.kernel_frames, &mut intake);
         let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        let mut collecting =
-            Collecting { sampler, intake, names, request, started_at, behalf, looked_for_children, looks };
+        let mut collecting = Collecting {
+            sampler,
+            intake,
+            names,
+            request,
+            started_at,
+            behalf,
+            looked_for_children,
+            looks,
+            preferred,
+        };
         collecting.learn_places();
         // Threads that are parked now may stay so to the end, without a word from the kernel.
         collecting.look();
@@ -164,6 +176,7 @@ impl Collecting {
         self.learn_places();
         let intake = &mut self.intake;
         let summary = self.sampler.finish(&mut |record| intake.take(record));
+        drop(self.preferred.take());
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
         let kernel = KernelNames::of_this_machine().ok();

@@ -106,14 +106,6 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// Asks that the calling thread, which reads a sampler, get a CPU before others. Where hundreds of threads compete, it
-/// would otherwise wait for longer than a ring lasts. `false` for an ordinary user, who may not.
-pub fn prefer_this_thread() -> bool {
-    /// Well before everybody else, and still behind real-time threads.
-    const NICE: i32 = -15;
-    rustix::process::setpriority_process(None, NICE).is_ok()
-}
-
 /// What a sampler with these options would be granted. Starts nothing.
 pub fn preflight(options: &Options) -> Result<Granted, SamplerError> {
     preflight_with(&Linux, options)

@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn the_caller_of_a_method_without_a_frame_is_found() {
         let mut unwinder = Unwinder::new(Modules::new(DebugFolders::default()));
-        unwinder.methods = Methods::new(|start, _| if start == 0x40_0000 { SMALL.to_vec() } else { FRAMED.to_vec() });
+        unwinder.methods =
+            Methods::new(|start, _| if start == 0x40_0000 { SMALL.to_vec() } else { FRAMED.to_vec() });
         // The innermost has a frame and was called by the small one, which was called by another with a frame.
         let words: [u64; 7] = [0x1020, 0x40_0008, 77, 0x50_0006, 0, 0x60_0006, 0];
         let stack = words.map(u64::to_le_bytes).concat();
