@@ -182,10 +182,9 @@ impl<'a> Namer<'a> {
         }
         let module = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{module}!?");
-        (
-            Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None },
-            Kind::ManagedUnnamed,
-        )
+        let frame = Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None };
+        self.keep(byte, &frame, Kind::ManagedUnnamed);
+        (frame, Kind::ManagedUnnamed)
     }
 
     /// A function of a library, or the place where one without a name begins.

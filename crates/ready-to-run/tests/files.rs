@@ -1,7 +1,7 @@
 //! Real assemblies, and spoilt ones.
 
 use proptest::prelude::*;
-use ready_to_run::{Error, Precompiled, file_length, method_name};
+use ready_to_run::{Error, MethodNames, Precompiled, file_length};
 use testbed::{Runtime, shared};
 
 fn core_library() -> Vec<u8> {
@@ -22,10 +22,11 @@ fn the_core_library_has_code_for_its_methods() {
     let (length, whole) = (file_length(&file[..4096]).unwrap(), file.len() as u64);
     assert!(length <= whole && whole - length < 64 << 10, "{length} of {whole}");
     // Every place of the file either is code of one method with a name, or of none.
+    let all = MethodNames::read(&file).unwrap();
     let mut names = std::collections::BTreeSet::new();
     for offset in (0..file.len() as u64).step_by(4096) {
         if let Some(row) = code.method_at(offset) {
-            let name = method_name(&file, row.0 as usize).unwrap().expect("a row of the metadata");
+            let name = all.get(row.0 as usize).unwrap().expect("a row of the metadata");
             names.insert(format!("{}.{}", name.owner, name.name));
         }
     }
@@ -54,7 +55,7 @@ proptest! {
         if let Ok(code) = Precompiled::read(&file) {
             for offset in [0, 1000, u64::MAX] {
                 if let Some(row) = code.method_at(offset) {
-                    let _ = method_name(&file, row.0 as usize);
+                    let _ = MethodNames::read(&file).and_then(|names| names.get(row.0 as usize));
                 }
             }
         }
