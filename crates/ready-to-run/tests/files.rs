@@ -5,12 +5,13 @@ use ready_to_run::{Error, MethodNames, Precompiled, file_length};
 use testbed::{Runtime, shared};
 
 fn core_library() -> Vec<u8> {
-    shared().prepare(&[Runtime::Net9]).unwrap();
-    let command = shared().target("hot-method", Runtime::Net9).command().unwrap();
-    let root = std::path::PathBuf::from(&command.words()[0]);
-    let folder = root.parent().unwrap().join("shared/Microsoft.NETCore.App");
-    let version = std::fs::read_dir(folder).unwrap().flatten().next().unwrap().path();
-    std::fs::read(version.join("System.Private.CoreLib.dll")).unwrap()
+    shared().prepare(&[Runtime::Net9]).expect("the runtime is there");
+    let command = shared().target("hot-method", Runtime::Net9).command().expect("a command");
+    let program = std::path::PathBuf::from(&command.words()[0]);
+    let folder = program.parent().expect("a folder").join("shared/Microsoft.NETCore.App");
+    let mut versions = std::fs::read_dir(folder).expect("the framework").flatten();
+    let version = versions.next().expect("a version").path();
+    std::fs::read(version.join("System.Private.CoreLib.dll")).expect("the core library")
 }
 
 #[test]
