@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(code) = ready_to_run::Precompiled::read(bytes) {
         assert!(code.methods() <= bytes.len());
         if let Some(row) = code.method_at(0x1000) {
-            let _ = ready_to_run::method_name(bytes, row.0 as usize);
+            let _ = ready_to_run::MethodNames::read(bytes).and_then(|names| names.get(row.0 as usize));
         }
     }
     if let Ok(text) = std::str::from_utf8(bytes) {

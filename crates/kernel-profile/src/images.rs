@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use model::{Frame, FrameKind};
 use native_symbols::{Backing, Mapping};
-use ready_to_run::{Precompiled, file_length, method_name};
+use ready_to_run::{MethodNames, Precompiled, file_length};
 
 /// Room for the headers of an assembly.
 const HEADERS: usize = 4096;
+/// An assembly has a handful of mappings.
+const MOST_BEGINS: usize = 16;
 /// What a mapping begins at.
 const PAGE: usize = 4096;
 /// Larger assemblies are not looked into.
@@ -18,8 +20,8 @@ const LARGEST: u64 = 256 << 20;
 
 /// An assembly in a file: the file may be a program that has others in it.
 struct Image {
-    begin: u64,
     code: Precompiled,
+    names: MethodNames,
 }
 
 /// The assemblies of a process that were looked into.
@@ -41,15 +43,19 @@ impl Images {
         let Backing::File(path) = &mapping.backing else { return None };
         let offset = address.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
         let file = open(root, path)?;
-        let begin = begins.iter().chain(&[0]).find_map(|begin| assembly_in_page(&file, *begin, offset))?;
+        let begin = begins
+            .iter()
+            .take(MOST_BEGINS)
+            .chain(&[0])
+            .find_map(|begin| assembly_in_page(&file, *begin, offset))?;
         let key = (path.clone(), begin);
         let image = self.by_place.entry(key).or_insert_with(|| {
-            let code = Precompiled::read(&read(&file, begin)?).ok()?;
-            Some(Image { begin, code })
+            let bytes = read(&file, begin)?;
+            Some(Image { code: Precompiled::read(&bytes).ok()?, names: MethodNames::read(&bytes).ok()? })
         });
         let image = image.as_ref()?;
-        let row = image.code.method_at(offset.checked_sub(image.begin)?)?;
-        let name = method_name(&read(&file, begin)?, row.0 as usize).ok()??;
+        let row = image.code.method_at(offset.checked_sub(begin)?)?;
+        let name = image.names.get(row.0 as usize).ok()??;
         Some(Frame {
             kind: FrameKind::Managed,
             name: symbols::human_name(&name.owner, &name.name, ""),

@@ -183,10 +183,9 @@ impl<'a> Namer<'a> {
         }
         let module = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{module}!?");
-        (
-            Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None },
-            Kind::ManagedUnnamed,
-        )
+        let frame = Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None };
+        self.keep(byte, &frame, Kind::ManagedUnnamed);
+        (frame, Kind::ManagedUnnamed)
     }
 
     /// A function of a library, or the place where one without a name begins.
@@ -204,8 +203,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Code that the runtime wrote and does not tell of is glue. Glue that calls and waits is a method that has no name
-    /// any more.
+    /// Code that the runtime wrote and does not tell of. If it was interrupted, it is glue; glue calls nothing, so what has
+    /// called is a method, and has lost its name.
     fn in_memory(&self, address: u64, interrupted: bool) -> (Frame, Kind) {
         let by_entry = self.names.code.method_for(CodeAddress(address), position(interrupted));
         if let Some(method) = by_entry {
@@ -214,7 +213,12 @@ impl<'a> Namer<'a> {
         let from = address.saturating_sub(stubs::AROUND as u64);
         let code = self.memory.read(from, 2 * stubs::AROUND);
         let at = usize::try_from(address - from).unwrap_or(0);
-        (plain(FrameKind::Stub, stubs::kind(&code, at).to_owned()), Kind::Stub)
+        match stubs::kind(&code, at) {
+            None if !interrupted || self.names.code.methods().next().is_none() => {
+                (plain(FrameKind::Managed, "[compiled code]".to_owned()), Kind::ManagedUnnamed)
+            }
+            kind => (plain(FrameKind::Stub, kind.unwrap_or("[stub]").to_owned()), Kind::Stub),
+        }
     }
 
     /// The method at an address at a moment.

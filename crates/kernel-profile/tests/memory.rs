@@ -6,9 +6,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use kernel_profile::Intake;
+use kernel_profile::{Intake, Names};
+use native_symbols::KernelNames;
 use perf_sampler::{Options, Record, Sampler, Scope, Timestamp};
-use support::{LONG, Subject, finish, may_watch};
+use support::{LONG, Subject, may_watch};
 use testbed::Runtime;
 
 /// A third of 30 seconds at 999 Hz on two busy cores.
@@ -54,16 +55,12 @@ fn taking_in_samples_needs_little_memory() {
     assert!(grown < MOST_BYTES, "{grown} bytes for {samples} samples, {libraries} of them for libraries");
     let ended = sampler.finish(&mut |record| intake.take(record)).ended;
     let map = code.end();
-    let begun = Instant::now();
-    let before = own_memory();
-    let profiles = finish(intake, subject.pid(), &map, started, ended);
-    let grown = own_memory().saturating_sub(before);
-    println!(
-        "{} nodes, {} methods known, in {:?}, {} KB",
-        profiles.on_cpu.nodes.len(),
-        map.naming().methods,
-        begun.elapsed(),
-        grown >> 10
-    );
+    let kernel = KernelNames::of_this_machine().ok();
+    let names = Names { code: &map, kernel: kernel.as_ref(), debug_cache: None };
+    let (begun, before) = (Instant::now(), own_memory());
+    let profiles = intake.finish(subject.pid(), &names, started, ended).unwrap();
+    let (took, grown) = (begun.elapsed(), own_memory().saturating_sub(before));
+    let (nodes, methods) = (profiles.on_cpu.nodes.len(), map.naming().methods);
+    println!("{nodes} nodes, {methods} methods known: {took:?}, {} KB", grown >> 10);
     assert!(profiles.on_cpu.samples.len() as u64 >= samples);
 }

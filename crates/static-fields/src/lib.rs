@@ -24,4 +24,4 @@ mod tables;
 
 pub use error::Error;
 pub use fields::{StaticField, static_fields};
-pub use methods::{MethodName, method_name};
+pub use methods::{MethodName, MethodNames};

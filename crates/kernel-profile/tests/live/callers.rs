@@ -56,3 +56,28 @@ fn a_stub_has_its_caller() {
     assert!(all > 0 && right * 100 >= all * 95, "{right} of {all}: {kinds:?}");
     assert!(kinds.contains_key("[stub: write barrier]"), "{kinds:?}");
 }
+
+/// Small methods that keep no frame, called by one large method alone.
+#[test]
+fn a_frameless_leaf_has_its_caller() {
+    if !may_watch() {
+        return;
+    }
+    const ENGINE: &str = "System.Text.RegularExpressions.RegexInterpreter.";
+    let subject = Subject::start("regex-backtracking", Runtime::Net9);
+    let profiles = subject.profile(Collect::OnCpu, |progress| progress.samples >= 1500);
+    let (mut right, mut all) = (0, 0);
+    let mut others = BTreeMap::<String, u32>::new();
+    for (_, stack) in stacks_of(&profiles.on_cpu) {
+        if let [leaf, caller, ..] = in_user_code(&stack)
+            && let Some("Backtrack" | "TrackPush" | "TrackPush2") = leaf.name.strip_prefix(ENGINE)
+        {
+            all += 1;
+            right += u32::from(caller.name.strip_prefix(ENGINE) == Some("TryMatchAtCurrentPosition"));
+            *others.entry(caller.name.clone()).or_default() += 1;
+        }
+    }
+    let put_back = profiles.quality.callers_put_back;
+    println!("{right} of {all}, {put_back} put back");
+    assert!(put_back > 0 && all > 50 && right * 100 >= all * 99, "{right} of {all}: {others:?}");
+}

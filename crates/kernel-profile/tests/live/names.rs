@@ -1,9 +1,13 @@
 //! Code has its name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use model::FrameKind;
+use native_symbols::{Backing, MemoryMap};
 use perf_sampler::Collect;
+use ready_to_run::Precompiled;
+use symbols::MethodKind;
 use testbed::{Runtime, shared};
 
 use crate::support::{Subject, finish, may_watch, stacks_of};
@@ -112,4 +116,46 @@ fn a_program_that_has_ended_keeps_its_names() {
     assert!(
         profiles.without_symbols.iter().any(|(path, id)| path.ends_with("libcoreclr.so") && id.is_some())
     );
+}
+
+/// The runtime's own word on where each precompiled method lies, against what their files say.
+#[test]
+fn files_and_runtime_agree_on_precompiled_code() {
+    let subject = Subject::start("healthy-busy-aspnet", Runtime::Net9);
+    let code = subject.code().end();
+    let map = MemoryMap::of_process(subject.pid()).unwrap();
+    let mut files = BTreeMap::<PathBuf, Option<Precompiled>>::new();
+    let (mut same, mut generic, mut wrong) = (0, 0, Vec::new());
+    for method in code.methods().filter(|method| method.kind() == MethodKind::ReadyToRun) {
+        let Some(mapping) = map.find(method.start().0) else { continue };
+        let Backing::File(path) = &mapping.backing else { continue };
+        let file = files
+            .entry(path.clone())
+            .or_insert_with(|| Precompiled::read(&std::fs::read(path).ok()?).ok())
+            .as_ref();
+        let offset = method.start().0 - mapping.start + mapping.offset;
+        match file.and_then(|file| file.method_at(offset)) {
+            Some(row) if row.0 == method.token().0 & 0xff_ffff => same += 1,
+            Some(row) => wrong.push((method.raw_name(), row)),
+            None => generic += 1,
+        }
+    }
+    println!("{same} the same, {generic} generic instances, {} wrong", wrong.len());
+    assert!(same > 1000 && wrong.is_empty(), "{same}, {wrong:?}");
+    assert!(generic < same, "{generic} of {same}");
+}
+
+#[test]
+fn a_runtime_that_tells_nothing_still_has_names_of_precompiled_code() {
+    if !may_watch() {
+        return;
+    }
+    let subject = Subject::start("healthy-busy-aspnet", Runtime::Net9);
+    let (intake, started, ended) = subject.sample(Collect::OnCpu, |progress| progress.samples >= 800);
+    let profiles = finish(intake, subject.pid(), &symbols::CodeMap::new(), started, ended);
+    println!("{}", figures("without the runtime", &profiles));
+    let is_managed = |frame: &&model::Frame| frame.kind == FrameKind::Managed && !frame.name.ends_with('?');
+    let named: BTreeSet<&str> =
+        profiles.on_cpu.frames.iter().filter(is_managed).map(|frame| frame.name.as_str()).collect();
+    assert!(named.iter().any(|name| name.starts_with("System.")), "{named:?}");
 }

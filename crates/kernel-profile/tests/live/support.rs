@@ -160,6 +160,7 @@ impl Subject {
     }
 }
 
+/// Ends with a process, kernel and all.
 pub fn finish(
     mut intake: Intake,
     pid: ProcessId,
