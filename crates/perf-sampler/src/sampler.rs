@@ -15,7 +15,7 @@ use crate::intake::{Intake, Targets};
 use crate::options::{Options, Scope};
 use crate::owners::Owners;
 use crate::plan::{self, Plan};
-use crate::record::{OpenWait, Record, Thread, Timestamp};
+use crate::record::{Leaving, OpenWait, Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
 use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
@@ -254,7 +254,9 @@ impl Sampler {
     fn know_threads(&mut self, process: ProcessId, since: Timestamp) {
         let Some(waits) = &mut self.intake.waits else { return };
         for task in Process::new(process).tasks().unwrap_or_default() {
-            waits.present(Thread { process, id: task.id }, since);
+            let ready = task.stat().is_ok_and(|stat| stat.state == TaskState::Running);
+            let leaving = if ready { Leaving::Preempted } else { Leaving::Unknown };
+            waits.present(Thread { process, id: task.id }, since, leaving);
         }
     }
 
