@@ -165,10 +165,9 @@ impl Followed {
                 frames.extend_from_slice(chain);
             }
         }
-        let user = frames.iter().rev().copied();
-        let kernel: Vec<u64> = view.kernel.iter().collect();
+        let outermost_first = frames.iter().copied().rev().chain(view.kernel.iter().rev());
         let mut stack = None;
-        for address in user.chain(kernel.into_iter().rev()) {
+        for address in outermost_first {
             let Some(next) = self.table.child(stack, CodeAddress(address)) else { break };
             stack = Some(next);
         }
