@@ -57,6 +57,12 @@ fn taking_in_samples_needs_little_memory() {
     let map = code.end();
     let kernel = KernelNames::of_this_machine().ok();
     let names = Names { code: &map, kernel: kernel.as_ref(), debug_cache: None };
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let since = Timestamp(ended.0.saturating_sub(1_000_000_000));
+        let last = intake.snapshot(subject.pid(), &names, since, ended).unwrap();
+        println!("{} samples of the last second: {:?}", last.on_cpu.samples.len(), begun.elapsed());
+    }
     let (begun, before) = (Instant::now(), own_memory());
     let profiles = intake.finish(subject.pid(), &names, started, ended).unwrap();
     let (took, grown) = (begun.elapsed(), own_memory().saturating_sub(before));
