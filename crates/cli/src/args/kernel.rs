@@ -102,10 +102,12 @@ pub struct RecordingArgs {
     /// Leave frames of the kernel out
     #[arg(long, visible_alias = "no-kernel-frames", overrides_with = "kernel_frames")]
     pub no_kernel: bool,
-    /// Set a parameter (drdotnet profilers cpu); may be repeated
+    /// Set a parameter (drdotnet profilers cpu, off-cpu); may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
-    /// Files to write into the session, with commas between
+    /// Files to write into the session, with commas between: html, drprof,
+    /// flamegraph, folded, speedscope, chromium, pprof, firefox, perf-script
+    /// [default: html,drprof]
     #[arg(long, value_name = "LIST")]
     pub format: Option<String>,
     /// Keep the session in this folder, new or empty [default: the user's own]
