@@ -11,6 +11,7 @@ use native_symbols::KernelNames;
 use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
 use process_view::Process;
 
+use crate::looks::Looks;
 use crate::names::{NameSource, Naming, SharedCode};
 use crate::request::{NamesFirst, Request, Target};
 use crate::threads::{self, Roster, ThreadClock};
@@ -33,6 +34,7 @@ pub struct Collecting {
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
     rosters: BTreeMap<ProcessId, Roster>,
     looked_for_children: Instant,
+    looks: Option<Looks>,
     children: BTreeMap<ProcessId, DotnetProcess>,
 }
 
@@ -46,6 +48,8 @@ pub struct Recorded {
     pub summary: Summary,
     /// When it began.
     pub started_at: SystemTime,
+    /// Our own time for looking at threads while they waited.
+    pub looking: Duration,
 }
 
 /// One process of a recording.
@@ -90,20 +94,24 @@ impl Collecting {
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
+        let looks =
+            Looks::for_what_is_granted(sampler.granted(), request.sampling.kernel_frames, &mut intake);
         let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
-        let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        let children = BTreeMap::new();
-        Ok(Collecting {
+        let mut collecting = Collecting {
             sampler,
             intake,
             names,
             request,
-            started_at,
+            started_at: SystemTime::now(),
             behalf,
             rosters,
-            looked_for_children,
-            children,
-        })
+            looked_for_children: Instant::now(),
+            looks,
+            children: BTreeMap::new(),
+        };
+        // Threads that are parked now may stay so to the end, without a word from the kernel.
+        collecting.look();
+        Ok(collecting)
     }
 
     /// What it can show, and what not.
@@ -120,14 +128,29 @@ impl Collecting {
 
     /// Waits, at most this long, and takes in what came.
     pub fn wait(&mut self, time: Duration) -> Result<Wake, SamplerError> {
-        let wake = self.sampler.wait(time)?;
-        let intake = &mut self.intake;
-        self.sampler.read(&mut |record| intake.take(record));
+        let until = Instant::now() + time;
+        let wake = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let wake = self.sampler.wait(self.looks.as_ref().map_or(left, |looks| looks.next().min(left)))?;
+            let intake = &mut self.intake;
+            self.sampler.read(&mut |record| intake.take(record));
+            self.look();
+            if wake != Wake::Time || Instant::now() >= until {
+                break wake;
+            }
+        };
         if self.request.follows_children() && self.looked_for_children.elapsed() > children::LOOK_EVERY {
             self.looked_for_children = Instant::now();
             self.name_children();
         }
         Ok(wake)
+    }
+
+    /// Looks at threads that wait, when it is time.
+    fn look(&mut self) {
+        if let Some(looks) = &mut self.looks {
+            looks.round(&self.sampler, &mut self.intake);
+        }
     }
 
     /// Children that turn out to be .NET programs get names too.
@@ -189,7 +212,8 @@ impl Collecting {
                 });
             }
         }
-        Recorded { processes, granted, summary, started_at: self.started_at }
+        let looking = self.looks.as_ref().map_or(Duration::ZERO, Looks::took);
+        Recorded { processes, granted, summary, started_at: self.started_at, looking }
     }
 }
 

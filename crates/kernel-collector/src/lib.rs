@@ -20,6 +20,7 @@
 mod behalf;
 mod children;
 mod collecting;
+mod looks;
 mod names;
 mod request;
 mod threads;

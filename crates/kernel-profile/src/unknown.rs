@@ -7,7 +7,9 @@ use model::ProcessId;
 use native_symbols::Backing;
 use symbols::{CodeMap, Position};
 
-use crate::intake::{Followed, Intake, KERNEL};
+use crate::Intake;
+use crate::followed::Followed;
+use crate::namer::KERNEL;
 
 impl Followed {
     /// Whether an address lies in an assembly's file. What is compiled in the process is told of as it comes.
@@ -23,7 +25,7 @@ impl Intake {
     pub fn has_unknown_code(&self, pid: ProcessId, code: &CodeMap) -> bool {
         let Some(process) = self.processes.get(&pid) else { return false };
         let mut seen = HashSet::new();
-        let stacks = process.samples.iter().filter_map(|taken| taken.walked.stack);
+        let stacks = process.samples.iter().filter_map(|taken| taken.place.stack());
         stacks.filter(|stack| seen.insert(*stack)).flat_map(|stack| process.table.frames(stack)).any(
             |address| {
                 address.0 < KERNEL
