@@ -41,7 +41,7 @@ pub fn session(user: &User) -> PathBuf {
 }
 
 /// Waits until a process has used some more CPU time.
-fn wait_for_work(pid: u32) {
+pub fn wait_for_work(pid: u32) {
     let used = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
         // Behind the name, which may hold anything: the state, and then numbers.

@@ -1,18 +1,19 @@
 //! `drdotnet cpu` and `off-cpu` with few rights: what is taken instead, what is missing, what would add it.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 use testbed::{Runtime, shared};
 
-use crate::cpu::{HOT, hot_method};
+use crate::cpu::{HOT, hot_method, wait_for_work};
 use crate::cpu_limits::Ordinary;
 use crate::support::{BINARY, User, check_golden, said};
 
 /// Tells a copy of this program to refuse `perf_event_open` to what it runs, as container engines do.
-const FILTERED: &str = "DRDOTNET_TEST_FILTERED";
+pub const FILTERED: &str = "DRDOTNET_TEST_FILTERED";
 /// `perf_event_open` on x64.
 const PERF_EVENT_OPEN: i64 = 298;
 
@@ -30,17 +31,20 @@ fn a_command_behind_a_filter() {
     panic!("{error}");
 }
 
+/// What makes this program one of its tests alone.
+pub const BEHIND_FILTER: [&str; 3] = ["--exact", "cpu_rights::a_command_behind_a_filter", "--nocapture"];
+
 /// `drdotnet` behind a filter of system calls.
 fn filtered(user: &User, arguments: &[&str]) -> Command {
     let words = [&[BINARY], arguments].concat().join("\n");
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     user.prepare(&mut command);
-    command.args(["--exact", "cpu_rights::a_command_behind_a_filter", "--nocapture"]).env(FILTERED, words);
+    command.args(BEHIND_FILTER).env(FILTERED, words);
     command
 }
 
 /// Standard output without what the test harness says before.
-fn json(text: &str) -> &str {
+pub fn json(text: &str) -> &str {
     text.find('{').map_or(text, |begin| &text[begin..])
 }
 
@@ -150,5 +154,33 @@ fn where_only_the_kernel_gives_something_methods_have_no_names_and_that_is_said(
         "{}",
         run.stderr
     );
+    assert!(target.is_alive());
+}
+
+#[test]
+fn a_runtime_that_does_not_answer_leaves_methods_without_names_and_that_is_said() {
+    if !crate::cpu::may_watch_all() {
+        return;
+    }
+    let (user, target) = (User::new(), hot_method());
+    let pid = target.pid().to_string();
+    let socket = user.says(&["info", "-p", &pid, "--json"]).json()["process"]["socket"].clone();
+    // The runtime serves one caller at a time: whoever connects and says nothing keeps it from all others.
+    let silent = UnixStream::connect(socket.as_str().unwrap()).unwrap();
+    let run = user.says(&["cpu", "-p", &pid, "-d", "1", "--json"]);
+    run.report();
+    assert!(run.stderr.contains(&format!("missing: names of methods of process {pid}\n")), "{}", run.stderr);
+    assert!(run.stderr.contains("because: no answer; hangs, or serves another tool\n"), "{}", run.stderr);
+    drop(silent);
+    // One that begins to hang later has told its names before.
+    let run = user.starts(&["cpu", "-p", &pid, "-d", "10m", "--rate", "499", "--json"]);
+    user.wait_running();
+    wait_for_work(target.pid());
+    let silent = UnixStream::connect(socket.as_str().unwrap()).unwrap();
+    wait_for_work(target.pid());
+    run.signal(rustix::process::Signal::INT);
+    let report = run.ends().report();
+    assert!(report.summary.contains(HOT), "{}", report.summary);
+    drop(silent);
     assert!(target.is_alive());
 }
