@@ -24,6 +24,8 @@ mod screens;
 mod sessions;
 mod support;
 mod symbols;
+mod terminal;
+mod top;
 mod trace_convert;
 mod trace_file;
 mod trace_requests;

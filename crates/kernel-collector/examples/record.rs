@@ -41,7 +41,9 @@ fn main() {
             println!("== {}: {:?}", profile.title, Duration::from_nanos(profile.total()));
             for (stack, weight) in stacks.iter().take(show) {
                 println!("-- {:?}", Duration::from_nanos(*weight));
-                for sample in profile.samples.iter().filter(|sample| stack.is_none() && sample.stack.is_none()) {
+                for sample in
+                    profile.samples.iter().filter(|sample| stack.is_none() && sample.stack.is_none())
+                {
                     let thread = &profile.threads[sample.thread.0 as usize];
                     let [at, took] = [sample.at_ns, sample.weight].map(Duration::from_nanos);
                     println!("   without a stack: {:?} at {at:?} for {took:?}", thread.name);

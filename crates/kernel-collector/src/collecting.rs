@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
 use discovery::DotnetProcess;
-use kernel_profile::{Intake, Names, Profiles};
+use kernel_profile::{Intake, Names, Profiles, Unknown};
 use model::{ProcessId, ThreadId};
-use native_symbols::KernelNames;
-use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
+use native_symbols::{Backing, KernelNames, MemoryMap};
+use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Timestamp, Wake};
 use process_view::Process;
 
 use crate::looks::Looks;
@@ -24,6 +24,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long is waited for the last names.
 const PATIENCE_AT_END: Duration = Duration::from_secs(3);
 
+/// A process with more compiled code than this, in bytes, is not asked to tell of all of it: some twenty thousand methods.
+const LARGE: u64 = 24 << 20;
+/// How often names are read from memory, in case the process ends.
+const READ_MEMORY_EVERY: Duration = Duration::from_secs(1);
+
 /// A recording that goes on.
 pub struct Collecting {
     sampler: Sampler,
@@ -36,6 +41,11 @@ pub struct Collecting {
     looked_for_children: Instant,
     looks: Option<Looks>,
     children: BTreeMap<ProcessId, DotnetProcess>,
+    read_memory: Instant,
+    /// Until when a live view has been told.
+    live_until: Option<Timestamp>,
+    /// Read when first needed; the inner one is none where the kernel shows no names.
+    kernel: Option<Option<KernelNames>>,
 }
 
 /// What was recorded.
@@ -77,11 +87,8 @@ impl Collecting {
         perf_sampler::preflight(&request.sampling)?;
         let mut behalf: BTreeMap<ProcessId, behalf::Clocks> =
             request.targets.iter().map(|target| (target.pid, behalf::Clocks::of(target.pid))).collect();
-        let mut names: BTreeMap<ProcessId, NameSource> = request
-            .targets
-            .iter()
-            .map(|target| (target.pid, NameSource::begin(target.client.clone(), request.names)))
-            .collect();
+        let mut names: BTreeMap<ProcessId, NameSource> =
+            request.targets.iter().map(|target| (target.pid, name_source(target, request.names))).collect();
         let until = Instant::now() + PATIENCE_AT_START;
         while Instant::now() < until {
             behalf.values_mut().for_each(behalf::Clocks::look);
@@ -108,6 +115,9 @@ impl Collecting {
             looked_for_children: Instant::now(),
             looks,
             children: BTreeMap::new(),
+            read_memory: Instant::now(),
+            live_until: None,
+            kernel: None,
         };
         // Threads that are parked now may stay so to the end, without a word from the kernel.
         collecting.look();
@@ -143,7 +153,38 @@ impl Collecting {
             self.looked_for_children = Instant::now();
             self.name_children();
         }
+        if self.read_memory.elapsed() > READ_MEMORY_EVERY {
+            self.read_memory = Instant::now();
+            self.read_names();
+        }
         Ok(wake)
+    }
+
+    /// Reads names from memory while the process is there to be read.
+    fn read_names(&mut self) {
+        for (pid, source) in self.names.iter_mut().filter(|(_, source)| source.reads_memory()) {
+            let unknown = unknown_code(&mut self.intake, *pid, source, &self.request);
+            source.read_memory(*pid, unknown.bytes());
+        }
+    }
+
+    /// What a process did since this was last called, or since the start; for a live view. What was told is forgotten.
+    pub fn live(&mut self, pid: ProcessId) -> Option<Profiles> {
+        let until = Timestamp::now();
+        let since = self.live_until.replace(until).unwrap_or_else(|| self.sampler.started());
+        let source = self.names.entry(pid).or_insert_with(|| NameSource::begin(None, NamesFirst::Later));
+        source.ready(Duration::ZERO);
+        if source.has_failed() {
+            let unknown = unknown_code(&mut self.intake, pid, source, &self.request);
+            source.read_memory(pid, unknown.bytes());
+        }
+        let kernel = self.kernel.get_or_insert_with(|| KernelNames::of_this_machine().ok()).as_ref();
+        let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
+        code.settle();
+        let names = Names { code: &code, kernel, debug_cache: self.request.debug_cache.clone() };
+        let profiles = self.intake.snapshot(pid, &names, since, until);
+        self.intake.forget_before(until);
+        profiles
     }
 
     /// Looks at threads that wait, when it is time.
@@ -178,7 +219,7 @@ impl Collecting {
         let rosters = std::mem::take(&mut self.rosters);
         let mut clocks: BTreeMap<ProcessId, _> =
             rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
-        let kernel = KernelNames::of_this_machine().ok();
+        let kernel = self.kernel.take().unwrap_or_else(|| KernelNames::of_this_machine().ok());
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
         order.extend(self.names.keys().copied());
@@ -189,7 +230,7 @@ impl Collecting {
             }
             let source =
                 self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None, NamesFirst::Later));
-            let (code, naming) = named(&self.intake, pid, source);
+            let (code, naming) = named(&mut self.intake, pid, source, &self.request);
             let code = code.lock().unwrap_or_else(PoisonError::into_inner);
             let names =
                 Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
@@ -217,16 +258,39 @@ impl Collecting {
     }
 }
 
+/// Where the names of a process come from.
+fn name_source(target: &Target, first: NamesFirst) -> NameSource {
+    let by_memory = (first == NamesFirst::Awaited && code_bytes(target.pid) > LARGE)
+        .then(|| NameSource::begin_by_memory(target.pid, target.client.clone()));
+    by_memory.flatten().unwrap_or_else(|| NameSource::begin(target.client.clone(), first))
+}
+
+/// Bytes of code that a runtime has made in a process.
+fn code_bytes(pid: ProcessId) -> u64 {
+    let map = MemoryMap::of_process(pid).unwrap_or_default();
+    let made = map.iter().filter(|mapping| mapping.executable && mapping.backing == Backing::Anonymous);
+    made.map(|mapping| mapping.end.saturating_sub(mapping.start)).sum()
+}
+
+fn unknown_code(intake: &mut Intake, pid: ProcessId, source: &NameSource, request: &Request) -> Unknown {
+    let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
+    code.settle();
+    intake.unknown_code(pid, &Names { code: &code, kernel: None, debug_cache: request.debug_cache.clone() })
+}
+
 /// The names of a process. Code that was sampled and is still unknown is asked for once more.
-fn named(intake: &Intake, pid: ProcessId, mut source: NameSource) -> (SharedCode, Naming) {
+fn named(
+    intake: &mut Intake,
+    pid: ProcessId,
+    mut source: NameSource,
+    request: &Request,
+) -> (SharedCode, Naming) {
     // One that has not told its names by now hangs; it is not waited for twice.
     let mut answers = source.ready(PATIENCE_AT_END);
-    let unknown = {
-        let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
-        code.settle();
-        intake.has_unknown_code(pid, &code)
-    };
-    if unknown && answers && Process::new(pid).is_alive() {
+    let unknown = unknown_code(intake, pid, &source, request);
+    if source.reads_memory() || source.has_failed() || !answers {
+        source.read_memory(pid, unknown.bytes());
+    } else if !unknown.in_assemblies.is_empty() && Process::new(pid).is_alive() {
         answers = source.ask_again(PATIENCE_AT_END);
     }
     source.finish(if answers { PATIENCE_AT_END } else { Duration::ZERO })

@@ -23,7 +23,13 @@ pub(crate) struct Callers {
 
 impl Callers {
     /// The return address that belongs between the innermost user frame and the next one, `leaf` being the former.
-    pub(crate) fn missing(&mut self, process: &Followed, namer: &Namer<'_>, taken: &Taken, leaf: u64) -> Option<u64> {
+    pub(crate) fn missing(
+        &mut self,
+        process: &Followed,
+        namer: &Namer<'_>,
+        taken: &Taken,
+        leaf: u64,
+    ) -> Option<u64> {
         let top = taken.place.top()?;
         let distance = match namer.method_at(leaf, taken.at.0) {
             Some(method) => {

@@ -29,7 +29,13 @@ pub(crate) struct Images {
 impl Images {
     /// The method at an address. `begins` are the places in the file of which parts are mapped below the address,
     /// nearest first: an assembly in a single-file program begins at one of them.
-    pub(crate) fn frame(&mut self, root: &Path, address: u64, mapping: &Mapping, begins: &[u64]) -> Option<Frame> {
+    pub(crate) fn frame(
+        &mut self,
+        root: &Path,
+        address: u64,
+        mapping: &Mapping,
+        begins: &[u64],
+    ) -> Option<Frame> {
         let Backing::File(path) = &mapping.backing else { return None };
         let offset = address.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
         let file = open(root, path)?;

@@ -38,3 +38,4 @@ pub use blocked::Looked;
 pub use intake::{Intake, Side};
 pub use profiles::{Names, Profiles};
 pub use quality::{Quality, WaitQuality};
+pub use unknown::Unknown;

@@ -179,13 +179,17 @@ impl<'a> Namer<'a> {
         }
         let module = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{module}!?");
-        (Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None }, Kind::ManagedUnnamed)
+        (
+            Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None },
+            Kind::ManagedUnnamed,
+        )
     }
 
     /// A function of a library, or the place where one without a name begins.
     fn native(&mut self, byte: u64, mapping: &Mapping) -> (Frame, Named) {
         let found = self.known.native.frame(byte, mapping);
-        let start = || self.process.unwinder.modules.function_start(byte).filter(|start| *start >= mapping.start);
+        let start =
+            || self.process.unwinder.modules.function_start(byte).filter(|start| *start >= mapping.start);
         match found {
             Some((frame, Named::Function)) => (frame, Named::Function),
             Some((frame, Named::Module)) => {

@@ -20,14 +20,81 @@ const FIXUP_PRECODE: Pattern =
     &[b(0xff), b(0x25), A, A, A, A, b(0x4c), b(0x8b), b(0x15), A, A, A, A, b(0xff), b(0x25), A, A, A, A];
 /// mov rax, [rip+n]; dec word [rax]; je; jmp [rip+n]: counts calls until a method is worth a better compilation.
 const CALL_COUNTING: Pattern = &[
-    b(0x48), b(0x8b), b(0x05), A, A, A, A, b(0x66), b(0xff), b(0x08), b(0x74), A, b(0xff), b(0x25), A, A, A, A,
+    b(0x48),
+    b(0x8b),
+    b(0x05),
+    A,
+    A,
+    A,
+    A,
+    b(0x66),
+    b(0xff),
+    b(0x08),
+    b(0x74),
+    A,
+    b(0xff),
+    b(0x25),
+    A,
+    A,
+    A,
+    A,
 ];
 /// The same in 3.1 and 5: mov rax, n; dec word [rax].
-const OLD_CALL_COUNTING: Pattern =
-    &[b(0x48), b(0xb8), A, A, A, A, A, A, A, A, b(0x66), b(0xff), b(0x08), A, A, A, A, A, A, A, A, A, A, A, A];
+const OLD_CALL_COUNTING: Pattern = &[
+    b(0x48),
+    b(0xb8),
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    b(0x66),
+    b(0xff),
+    b(0x08),
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+];
 /// mov rax, type; cmp [rdi], rax: a call through an interface.
-const DISPATCH: Pattern =
-    &[b(0x48), b(0xb8), A, A, A, A, A, A, A, A, b(0x48), b(0x39), b(0x07), A, A, A, A, A, A, A, A, A, A, A, A];
+const DISPATCH: Pattern = &[
+    b(0x48),
+    b(0xb8),
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    b(0x48),
+    b(0x39),
+    b(0x07),
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+    A,
+];
 /// mov [rdi], rsi; ... : a reference is written, and the collector told where.
 const WRITE_BARRIER: Pattern = &[b(0x48), b(0x89), b(0x37)];
 
@@ -53,7 +120,8 @@ pub(crate) fn kind(code: &[u8], at: usize) -> &'static str {
 }
 
 fn fits(code: &[u8], pattern: Pattern) -> bool {
-    code.len() >= pattern.len() && pattern.iter().zip(code).all(|(wanted, byte)| wanted.is_none_or(|wanted| wanted == *byte))
+    code.len() >= pattern.len()
+        && pattern.iter().zip(code).all(|(wanted, byte)| wanted.is_none_or(|wanted| wanted == *byte))
 }
 
 #[cfg(test)]

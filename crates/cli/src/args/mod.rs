@@ -9,6 +9,7 @@ mod sessions;
 mod spelling;
 pub mod symbols;
 mod target;
+pub mod top;
 pub mod trace;
 pub mod trace_convert;
 
@@ -80,6 +81,9 @@ pub enum Command {
     OffCpu(OffCpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// Show the hottest methods and threads of a process, live
+    #[command(override_usage = top::USAGE, after_help = top::HELP)]
+    Top(top::TopArgs),
     /// Show or record the counters of processes
     Counters(CountersArgs),
     /// The heap of a process: what is on it, what grew, what holds it

@@ -16,6 +16,7 @@ mod run;
 mod sessions;
 mod stored_profile;
 mod symbols;
+mod top;
 mod trace;
 
 pub use ps::short_command;
@@ -39,6 +40,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
             None => kernel::cpu(&args, screen),
         },
         Command::OffCpu(args) => kernel::off_cpu(&args, screen),
+        Command::Top(args) => top::top(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),

@@ -26,14 +26,20 @@ fn a_program_to_be_recorded() {
     match std::env::var(TARGET).as_deref() {
         // One of each kind.
         Ok("kinds") => {
-            let parked = named("parked", || loop {
-                std::thread::park();
+            let parked = named("parked", || {
+                loop {
+                    std::thread::park();
+                }
             });
-            let sleeps = named("sleeps", || loop {
-                std::thread::sleep(Duration::from_millis(3));
+            let sleeps = named("sleeps", || {
+                loop {
+                    std::thread::sleep(Duration::from_millis(3));
+                }
             });
-            let burns = named("burns", || loop {
-                std::hint::spin_loop();
+            let burns = named("burns", || {
+                loop {
+                    std::hint::spin_loop();
+                }
             });
             for thread in [parked, sleeps, burns] {
                 thread.expect("a thread").join().expect("they never end");

@@ -60,7 +60,8 @@ fn copy_for_everybody() -> (std::path::PathBuf, TempDir) {
     let program = folder.path().join("record");
     // Not copied by this process: another thread that forks meanwhile would hold it open for writing, and a file that is
     // open for writing cannot be run.
-    let copied = Command::new("cp").arg(std::env::current_exe().expect("this program")).arg(&program).status();
+    let copied =
+        Command::new("cp").arg(std::env::current_exe().expect("this program")).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()), "a copy of this program");
     for path in [folder.path(), &program] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("open to everybody");

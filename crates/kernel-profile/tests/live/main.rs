@@ -22,21 +22,51 @@ fn commonest(of: impl Iterator<Item = String>) -> Vec<(usize, String)> {
 
 fn tell(what: &str, profiles: &Profiles) {
     let quality = &profiles.quality;
-    println!("{what}: complete {:.2} %, running {:.2}, blocked {:.2}, named {:.2} %, {quality:?}", quality.complete_percent(), quality.running_complete_percent(), quality.blocked_complete_percent(), quality.named_percent());
+    println!(
+        "{what}: complete {:.2} %, running {:.2}, blocked {:.2}, named {:.2} %, {quality:?}",
+        quality.complete_percent(),
+        quality.running_complete_percent(),
+        quality.blocked_complete_percent(),
+        quality.named_percent()
+    );
     for profile in [&profiles.on_cpu, &profiles.off_cpu, &profiles.ready] {
         println!("  {}: {} samples", profile.title, profile.samples.len());
-        let stacks = || profile.samples.iter().filter_map(|sample| sample.stack).map(|stack| frames(profile, stack));
-        println!("    outermost: {:?}", commonest(stacks().filter_map(|stack| stack.last().map(|frame| format!("{:?} {}", frame.module, frame.name)))));
+        let stacks =
+            || profile.samples.iter().filter_map(|sample| sample.stack).map(|stack| frames(profile, stack));
+        println!(
+            "    outermost: {:?}",
+            commonest(
+                stacks().filter_map(|stack| stack
+                    .last()
+                    .map(|frame| format!("{:?} {}", frame.module, frame.name)))
+            )
+        );
         let mut shown = 0;
         for stack in stacks() {
-            let broken = stack.last().is_none_or(|last| !last.name.starts_with("__clone") && !last.name.starts_with("start_thread") && last.name != "_start");
+            let broken = stack.last().is_none_or(|last| {
+                !last.name.starts_with("__clone")
+                    && !last.name.starts_with("start_thread")
+                    && last.name != "_start"
+            });
             let stubby = stack.iter().skip(1).any(|frame| frame.name == "[stub]");
             if (broken || stubby && shown < 2) && shown < 8 {
                 shown += 1;
-                println!("    BROKEN {broken} {:?}", stack.iter().map(|frame| frame.name.as_str()).collect::<Vec<_>>());
+                println!(
+                    "    BROKEN {broken} {:?}",
+                    stack.iter().map(|frame| frame.name.as_str()).collect::<Vec<_>>()
+                );
             }
         }
-        println!("    unnamed: {:?}", commonest(stacks().flatten().filter(|frame| frame.name.contains('?') || frame.name.starts_with('[') && !frame.name.starts_with("[stub: ")).map(|frame| frame.name.clone())));
+        println!(
+            "    unnamed: {:?}",
+            commonest(
+                stacks()
+                    .flatten()
+                    .filter(|frame| frame.name.contains('?')
+                        || frame.name.starts_with('[') && !frame.name.starts_with("[stub: "))
+                    .map(|frame| frame.name.clone())
+            )
+        );
     }
 }
 
