@@ -92,12 +92,13 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
     text
 }
 
-/// Whose methods will have no names, and why.
+/// Whose runtime does not tell names, and why.
 pub fn nameless_words(processes: &[DotnetProcess], width: Option<usize>) -> String {
     let mut text = String::new();
     for process in processes {
         if let Some(reason) = reach_words(process) {
-            text += &labelled("missing", &format!("names of methods of process {}", process.pid), width);
+            let instead = "read from its memory, as far as that can be done; its runtime is not asked";
+            text += &labelled("names", &format!("of process {}: {instead}", process.pid), width);
             text += &labelled("because", &reason, width);
         }
     }
