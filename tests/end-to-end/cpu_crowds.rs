@@ -27,7 +27,7 @@ fn among_two(user: &User, script: &str, words: &[&str], environment: &[(&str, &s
         "$program" "$exec" "$option" "$config" "$assembly" healthy-idle-service > "$folder/idle" &
         until grep -q ready "$folder/hot" && grep -q ready "$folder/idle"; do sleep 0.1; done
         "#;
-    let line = shared().target("hot-method", Runtime::Net9).command().unwrap();
+    let line = shared().target("hot-method", Runtime::Net9).command().expect("a command line");
     let patient = line.words();
     assert_eq!(patient.len(), 6, "{patient:?}");
     let mut command = Command::new("unshare");
