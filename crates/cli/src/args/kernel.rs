@@ -42,8 +42,8 @@ Examples:
 /// What `drdotnet off-cpu --help` ends with.
 pub const OFF_CPU_EXAMPLES: &str = "\
 Waits for work, for the next request or for a timer are folded away; --set
-idle=show lists them. Without the rights for the stacks of waiting threads it
-takes the runtime's own samples, says so, and names the command that helps.
+idle=show lists them. Without the rights to see where threads wait it takes the
+runtime's own samples, says so, and names the command that helps.
 
 Examples:
   drdotnet off-cpu -p 4242                   30 s, then a flame graph

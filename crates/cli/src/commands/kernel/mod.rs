@@ -52,8 +52,9 @@ fn look(plan: &Plan, target: &KernelTarget, screen: &Screen) -> Result<(), Failu
         Way::Kernel(granted) => {
             let sessions = begin_sessions(plan, &subjects, plan.picture.spec(), &plan.settings)?;
             let progress = begin(plan, &subjects, screen);
-            output::to_stderr(&rights::granted_words(&granted, screen.error_width()));
-            output::to_stderr(&rights::nameless_words(&subjects.processes, screen.error_width()));
+            let (processes, width) = (&subjects.processes, screen.error_width());
+            output::to_stderr(&rights::granted_words(&granted, processes, width));
+            output::to_stderr(&rights::nameless_words(processes, width));
             by_kernel(plan, subjects, sessions, &progress, screen)
         }
         Way::Runtime(refusal) => by_runtime(plan, subjects, refusal, screen),
