@@ -17,6 +17,7 @@ mod running;
 mod screens;
 mod sessions;
 mod support;
+mod symbols;
 mod trace_convert;
 mod trace_file;
 mod trace_requests;

@@ -51,19 +51,22 @@ fn targets() -> Result<Vec<String>> {
 
 /// Real files are the seeds of the targets that read files: random bytes hardly ever are one.
 fn plant_seeds(target: &str) -> Result<()> {
-    let (folder, extensions): (_, &[&str]) = match target {
-        "reports" => ("crates/reports/tests/golden", &["json"]),
-        "nettrace" => ("crates/nettrace/fixtures", &["nettrace"]),
-        "portable_pdb" => ("crates/symbols/fixtures", &["pdb", "dll"]),
+    let sources: &[(&str, &str)] = match target {
+        "contract_descriptor" => {
+            &[("crates/runtime-memory/fixtures", "json"), ("crates/symbols/fixtures", "dll")]
+        }
+        "reports" => &[("crates/reports/tests/golden", "json")],
+        "nettrace" => &[("crates/nettrace/fixtures", "nettrace")],
+        "portable_pdb" => &[("crates/symbols/fixtures", "pdb"), ("crates/symbols/fixtures", "dll")],
         _ => return Ok(()),
     };
     let corpus = root().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
-    for entry in std::fs::read_dir(root().join(folder))?.flatten() {
-        let path = entry.path();
-        let extension = path.extension().unwrap_or_default();
-        if extensions.iter().any(|wanted| extension == *wanted) {
-            std::fs::copy(&path, corpus.join(entry.file_name()))?;
+    for (folder, extension) in sources {
+        for entry in std::fs::read_dir(root().join(folder))?.flatten() {
+            if entry.path().extension().is_some_and(|found| found == *extension) {
+                std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
+            }
         }
     }
     Ok(())

@@ -57,6 +57,11 @@ impl Ratios {
         self.0.push(with.as_secs_f64() / without.as_secs_f64().max(1e-9));
         self.0.sort_unstable_by(f64::total_cmp);
     }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl fmt::Display for Ratios {

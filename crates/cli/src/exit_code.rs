@@ -69,6 +69,12 @@ pub enum Code {
     DumpPlace = 34,
     /// The kernel does not let this user sample.
     SamplingRefused = 40,
+    /// No symbols came: no server could be reached.
+    NoSymbolServer = 37,
+    /// No symbols came: no server has them.
+    NoSymbols = 38,
+    /// No symbols came: what servers sent could not be used.
+    BadSymbols = 39,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

@@ -10,11 +10,13 @@ mod recording;
 mod sampling;
 mod session;
 mod setting;
+mod symbols;
 pub mod trace_file;
 
 pub use dump::no_dump;
 pub use find::unreachable;
 pub use heap::no_heap;
+pub use symbols::{no_fetch, no_libraries, nothing_came};
 
 use anstyle::{AnsiColor, Style};
 use profilers::ProfilerError;
@@ -71,6 +73,13 @@ impl Failure {
     #[must_use]
     pub fn next(mut self, next: impl Into<String>) -> Failure {
         self.next.push(next.into());
+        self
+    }
+
+    /// What to do next, in place of what was said before.
+    #[must_use]
+    pub fn instead(mut self, next: impl Into<String>) -> Failure {
+        self.next = vec![next.into()];
         self
     }
 

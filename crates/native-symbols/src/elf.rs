@@ -1,11 +1,14 @@
 //! Functions of an ELF file.
 
 use std::fmt;
+use std::fs::File;
 
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, SymbolKind, elf};
+use object::read::SectionIndex;
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SymbolKind, elf};
 
 use crate::SymbolError;
+use crate::frugal::Frugal;
 
 /// Most functions that are kept of one file; libcoreclr has some 60,000.
 const MOST_FUNCTIONS: usize = 4_000_000;
@@ -63,9 +66,18 @@ pub struct ElfImage {
 }
 
 impl ElfImage {
-    /// Reads a 64-bit ELF file.
+    /// From the bytes of a 64-bit ELF file.
     pub fn parse(data: &[u8]) -> Result<ElfImage, SymbolError> {
-        let file = ElfFile64::<Endianness>::parse(data)?;
+        ElfImage::from(data)
+    }
+
+    /// From a file, of which only the headers and the symbols are read: the rest of a debug file is a hundred times larger.
+    pub fn read(file: File) -> Result<ElfImage, SymbolError> {
+        ElfImage::from(&ReadCache::new(Frugal::new(file)))
+    }
+
+    fn from<'data>(data: impl ReadRef<'data>) -> Result<ElfImage, SymbolError> {
+        let file = ElfFile64::<Endianness, _>::parse(data)?;
         let endian = file.endian();
         let segments = file
             .elf_header()
@@ -86,8 +98,12 @@ impl ElfImage {
             debug_link: file.gnu_debuglink()?.and_then(|(name, _)| String::from_utf8(name.to_owned()).ok()),
             has_symbol_table: file.symbols().next().is_some(),
         };
-        for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            image.add(&symbol);
+        let full = strings(&file, file.elf_symbol_table().string_section());
+        let dynamic = strings(&file, file.elf_dynamic_symbol_table().string_section());
+        for (symbols, names) in [(file.symbols(), full), (file.dynamic_symbols(), dynamic)] {
+            for symbol in symbols {
+                image.add(&symbol, name_at(names, symbol.elf_symbol().st_name(endian)));
+            }
         }
         // Where two names stand for one address, the longer function is the truer one; then the first.
         image.functions.sort_by_key(|entry| (entry.start, std::cmp::Reverse(entry.bytes)));
@@ -95,12 +111,12 @@ impl ElfImage {
         Ok(image)
     }
 
-    fn add<'data>(&mut self, symbol: &impl ObjectSymbol<'data>) {
+    fn add<'data>(&mut self, symbol: &impl ObjectSymbol<'data>, name: Option<&str>) {
         let is_code = matches!(symbol.kind(), SymbolKind::Text) && symbol.is_definition();
         if !is_code || self.functions.len() >= MOST_FUNCTIONS {
             return;
         }
-        let Ok(name) = symbol.name() else { return };
+        let Some(name) = name else { return };
         let (at, length) = (self.names.len(), name.len());
         let (Ok(at), true, Ok(length)) =
             (u32::try_from(at), (1..=LONGEST_NAME).contains(&length), u32::try_from(length))
@@ -147,4 +163,19 @@ impl ElfImage {
         let (at, length) = (entry.name.0 as usize, entry.name.1 as usize);
         Some(Function { raw_name: self.names.get(at..at + length)?, offset })
     }
+}
+
+/// All names of a symbol table at once: a file is not read from for each of them.
+fn strings<'data>(
+    file: &ElfFile64<'data, Endianness, impl ReadRef<'data>>,
+    section: SectionIndex,
+) -> &'data [u8] {
+    file.section_by_index(section).and_then(|section| section.data()).unwrap_or_default()
+}
+
+fn name_at(names: &[u8], at: u32) -> Option<&str> {
+    let rest = names.get(usize::try_from(at).ok()?..)?;
+    let rest = rest.get(..LONGEST_NAME + 1).unwrap_or(rest);
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(&rest[..end]).ok()
 }

@@ -17,13 +17,16 @@
 mod debug_files;
 mod elf;
 mod error;
+mod frugal;
 mod kernel;
+mod libraries;
 mod memory_map;
 mod names;
 
-pub use debug_files::DebugFolders;
+pub use debug_files::{DebugFolders, LARGEST_FILE, user_cache};
 pub use elf::{BuildId, ElfImage, Function, Segment};
 pub use error::SymbolError;
 pub use kernel::KernelNames;
+pub use libraries::{MappedLibrary, Symbols, mapped_libraries};
 pub use memory_map::{Backing, Mapping, MemoryMap};
 pub use names::{Named, NativeNames};

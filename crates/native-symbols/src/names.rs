@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Frame, FrameKind};
 
-use crate::debug_files::{LARGEST_FILE, read_bounded};
+use crate::libraries::Library;
 use crate::{Backing, BuildId, DebugFolders, ElfImage, Mapping};
 
 /// How well an address is known.
@@ -15,12 +15,6 @@ pub enum Named {
     Function,
     /// Only the library it lies in.
     Module,
-}
-
-/// A file's own symbols, and those of its debug file.
-struct Library {
-    image: ElfImage,
-    debug: Option<ElfImage>,
 }
 
 /// Names native code of one process. Files are read when an address in them is first asked for.
@@ -50,7 +44,7 @@ impl NativeNames {
                 let path = path.clone();
                 let module = file_name(&path);
                 let library = self.library(&path);
-                let function = library.as_ref().and_then(|library| library.function(in_file));
+                let function = library.as_ref().and_then(|library| library.function(in_file)).map(readable);
                 let named = if function.is_some() { Named::Function } else { Named::Module };
                 let name = function.unwrap_or_else(|| format!("{module}+{in_file:#x}"));
                 Some((frame(kind_of(&module), name, module), named))
@@ -77,32 +71,7 @@ impl NativeNames {
 
     fn library(&mut self, path: &Path) -> Option<&Library> {
         let folders = &self.folders;
-        self.libraries.entry(path.to_owned()).or_insert_with(|| Library::open(path, folders)).as_ref()
-    }
-}
-
-impl Library {
-    fn open(path: &Path, folders: &DebugFolders) -> Option<Library> {
-        let data = read_bounded(&folders.inside(path), LARGEST_FILE).ok()?;
-        let image = ElfImage::parse(&data).ok()?;
-        drop(data);
-        if image.has_symbol_table {
-            return Some(Library { image, debug: None });
-        }
-        let candidates = folders.candidates(path, image.build_id.as_ref(), image.debug_link.as_deref());
-        let debug = candidates.iter().find_map(|candidate| {
-            let debug = ElfImage::parse(&read_bounded(candidate, LARGEST_FILE).ok()?).ok()?;
-            // Names of another build are worse than none.
-            (debug.build_id.is_some() && debug.build_id == image.build_id && debug.functions() > 0)
-                .then_some(debug)
-        });
-        Some(Library { image, debug })
-    }
-
-    fn function(&self, in_file: u64) -> Option<String> {
-        let address = self.image.address_of(in_file)?;
-        let function = self.debug.as_ref().and_then(|debug| debug.function(address));
-        function.or_else(|| self.image.function(address)).map(|function| readable(function.raw_name))
+        self.libraries.entry(path.to_owned()).or_insert_with(|| Library::open(path, folders).ok()).as_ref()
     }
 }
 

@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::pe::metadata;
 use crate::root::Streams;
 use crate::signature::type_name;
-use crate::tables::{FIELD, NESTED_CLASS, TYPE_DEF, TYPE_REF, Tables};
+use crate::tables::Tables;
+use crate::tables::table::{FIELD, NESTED_CLASS, TYPE_DEF, TYPE_REF};
 
 /// A static field.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,9 @@
 //!
 //! The runtime's heap events give a static field's name, but not the type that declares it. The metadata has both.
 //!
+//! The layouts of the three heads ([`PeHead`], [`StreamPlaces`], [`Schema`]) are public: others read metadata where
+//! it lies in the memory of a process, piece by piece.
+//!
 //! It reads no constants, no methods and no debug information, and it opens no file. Layouts: ECMA-335, partition II,
 //! chapters 24 and 25.
 #![forbid(unsafe_code)]
@@ -23,3 +26,6 @@ mod tables;
 
 pub use error::Error;
 pub use fields::{StaticField, static_fields};
+pub use pe::PeHead;
+pub use root::StreamPlaces;
+pub use tables::{Place, Schema, table};

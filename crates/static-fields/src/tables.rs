@@ -4,13 +4,30 @@ use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::root::Streams;
 
-pub(crate) const TYPE_REF: usize = 0x01;
-pub(crate) const TYPE_DEF: usize = 0x02;
-pub(crate) const FIELD: usize = 0x04;
-const METHOD: usize = 0x06;
-pub(crate) const NESTED_CLASS: usize = 0x29;
+/// Numbers of the tables that are read, here or elsewhere.
+pub mod table {
+    /// Types of other modules.
+    pub const TYPE_REF: usize = 0x01;
+    /// Types.
+    pub const TYPE_DEF: usize = 0x02;
+    /// Fields.
+    pub const FIELD: usize = 0x04;
+    /// Methods.
+    pub const METHOD: usize = 0x06;
+    /// Types with arguments, arrays, pointers.
+    pub const TYPE_SPEC: usize = 0x1b;
+    /// The assembly itself.
+    pub const ASSEMBLY: usize = 0x20;
+    /// Which type stands in which.
+    pub const NESTED_CLASS: usize = 0x29;
+    /// Type parameters.
+    pub const GENERIC_PARAM: usize = 0x2a;
+}
+
+use table::{FIELD, GENERIC_PARAM, METHOD, TYPE_DEF, TYPE_REF};
+
 /// Tables up to the last that is used.
-const TABLES: usize = NESTED_CLASS + 1;
+const TABLES: usize = GENERIC_PARAM + 1;
 
 /// A column of a table.
 #[derive(Clone, Copy)]
@@ -83,36 +100,70 @@ const LAYOUTS: [&[Column]; TABLES] = [
     &[Fixed(8), Text, Text, IMPLEMENTATION],            // 27 ExportedType
     &[Fixed(8), Text, IMPLEMENTATION],                  // 28 ManifestResource
     &[Row(TYPE_DEF), Row(TYPE_DEF)],                    // 29 NestedClass
+    &[Fixed(4), OneOf(1, &[TYPE_DEF, METHOD]), Text],   // 2a GenericParam
 ];
 
-/// The tables of an assembly.
-#[derive(Debug)]
-pub(crate) struct Tables<'a> {
-    bytes: Bytes<'a>,
+/// Where the rows of an assembly's tables stand, counted from the beginning of the stream that holds them.
+#[derive(Clone, Debug)]
+pub struct Schema {
     heap_sizes: u8,
     rows: [usize; 64],
     starts: [usize; TABLES],
+    end: usize,
 }
 
-impl<'a> Tables<'a> {
-    pub(crate) fn of(streams: &Streams<'a>) -> Result<Tables<'a>, Error> {
-        locate(streams.tables).ok_or(Error::Damaged("the tables lie outside of it"))
-    }
+/// A cell of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it begins.
+    pub offset: usize,
+    /// How many bytes it has: two or four, or more where nobody reads them.
+    pub bytes: usize,
+}
 
-    pub(crate) fn rows(&self, table: usize) -> usize {
-        self.rows[table]
-    }
+impl Schema {
+    /// No head of the stream is longer than this.
+    pub const HEAD: usize = 24 + 64 * 4 + 4;
 
-    /// A cell, rows counted from 1 as the metadata does.
-    pub(crate) fn cell(&self, table: usize, row: usize, column: usize) -> Option<usize> {
-        let index = row.checked_sub(1).filter(|&index| index < self.rows[table])?;
-        let layout = LAYOUTS[table];
-        let before: usize = layout[..column].iter().map(|&column| self.width(column)).sum();
-        let at = self.starts[table] + index * self.row_width(table) + before;
-        match self.width(layout[column]) {
-            2 => self.bytes.u16(at).map(usize::from),
-            _ => self.bytes.size(at),
+    /// From the head of the stream; none if it is cut or counts more than there can be.
+    #[must_use]
+    pub fn read(head: &[u8]) -> Option<Schema> {
+        let head = Bytes(head);
+        let heap_sizes = head.u8(6)?;
+        let valid = head.u64(8)?;
+        let mut rows = [0; 64];
+        let mut at = 24;
+        for table in (0..64).filter(|&table| valid & (1 << table) != 0) {
+            rows[table] = head.size(at)?;
+            at += 4;
         }
+        // An extra number of four bytes, which some compilers write.
+        if heap_sizes & 0x40 != 0 {
+            at += 4;
+        }
+        let mut schema = Schema { heap_sizes, rows, starts: [0; TABLES], end: 0 };
+        for (table, &count) in rows.iter().enumerate().take(TABLES) {
+            schema.starts[table] = at;
+            at = at.checked_add(count.checked_mul(schema.row_width(table))?)?;
+        }
+        schema.end = at;
+        Some(schema)
+    }
+
+    /// How many rows a table has.
+    #[must_use]
+    pub fn rows(&self, table: usize) -> usize {
+        self.rows.get(table).copied().unwrap_or(0)
+    }
+
+    /// Where a cell stands, rows counted from 1 as the metadata does.
+    #[must_use]
+    pub fn place(&self, table: usize, row: usize, column: usize) -> Option<Place> {
+        let index = row.checked_sub(1).filter(|&index| index < self.rows(table))?;
+        let layout = LAYOUTS.get(table)?;
+        let before: usize = layout.get(..column)?.iter().map(|&column| self.width(column)).sum();
+        let offset = self.starts.get(table)? + index * self.row_width(table) + before;
+        Some(Place { offset, bytes: self.width(*layout.get(column)?) })
     }
 
     fn row_width(&self, table: usize) -> usize {
@@ -132,26 +183,30 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn locate(bytes: Bytes<'_>) -> Option<Tables<'_>> {
-    let heap_sizes = bytes.u8(6)?;
-    let valid = bytes.u64(8)?;
-    let mut rows = [0; 64];
-    let mut at = 24;
-    for table in (0..64).filter(|&table| valid & (1 << table) != 0) {
-        rows[table] = bytes.size(at)?;
-        at += 4;
+/// The tables of an assembly.
+#[derive(Debug)]
+pub(crate) struct Tables<'a> {
+    bytes: Bytes<'a>,
+    schema: Schema,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn of(streams: &Streams<'a>) -> Result<Tables<'a>, Error> {
+        let bytes = streams.tables;
+        let schema = Schema::read(bytes.0).filter(|schema| schema.end <= bytes.0.len());
+        schema.map(|schema| Tables { bytes, schema }).ok_or(Error::Damaged("the tables lie outside of it"))
     }
-    // An extra number of four bytes, which some compilers write.
-    if heap_sizes & 0x40 != 0 {
-        at += 4;
+
+    pub(crate) fn rows(&self, table: usize) -> usize {
+        self.schema.rows(table)
     }
-    let mut tables = Tables { bytes, heap_sizes, rows, starts: [0; TABLES] };
-    for (table, &count) in rows.iter().enumerate().take(TABLES) {
-        tables.starts[table] = at;
-        at = at.checked_add(count.checked_mul(tables.row_width(table))?)?;
-        if at > bytes.0.len() {
-            return None;
+
+    /// A cell, rows counted from 1 as the metadata does.
+    pub(crate) fn cell(&self, table: usize, row: usize, column: usize) -> Option<usize> {
+        let place = self.schema.place(table, row, column)?;
+        match place.bytes {
+            2 => self.bytes.u16(place.offset).map(usize::from),
+            _ => self.bytes.size(place.offset),
         }
     }
-    Some(tables)
 }

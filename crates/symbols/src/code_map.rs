@@ -11,7 +11,7 @@ use runtime_events::{AssemblyId, MetadataToken, MethodId, ModuleId, RuntimeEvent
 use look_up::Settled;
 
 use crate::il_maps::{IlMap, IlMaps};
-use crate::method::{Code, MethodKind, Module};
+use crate::method::{Code, KnownMethod, MethodKind, Module};
 use crate::text::{TextId, TextTable};
 
 /// So many pieces of code are kept, whatever a target sends.
@@ -125,6 +125,35 @@ impl CodeMap {
             _ => return Learned::Nothing,
         }
         Learned::Code
+    }
+
+    /// Takes in a method that is known from elsewhere than the runtime's events.
+    pub fn learn_known(&mut self, method: &KnownMethod<'_>) {
+        let texts = self.texts.intern_all([method.type_name, method.name, method.signature]);
+        let Some([type_name, name, signature]) = texts else {
+            self.dropped += 1;
+            return;
+        };
+        if !method.module_path.is_empty() && !self.modules.contains_key(&method.module) {
+            let path = method.module_path.to_owned();
+            self.insert_module(method.module, Module { path, pdb: None, pdb_path: String::new() });
+        }
+        self.add(Code {
+            start: method.start.0,
+            bytes: method.code_bytes,
+            id: method.id,
+            version: 0,
+            module: method.module,
+            token: method.token,
+            tier: Tier::Unknown,
+            kind: method.kind,
+            type_name,
+            name,
+            signature,
+            map: None,
+            from_ns: 0,
+            until_ns: u64::MAX,
+        });
     }
 
     fn method_is_there(&mut self, method: &jit::Method<'_>, from_ns: u64) {

@@ -40,6 +40,31 @@ pub enum Position {
     Caller,
 }
 
+/// A method with code that is known from elsewhere than the runtime's events, in the runtime's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownMethod<'a> {
+    /// Where its code begins.
+    pub start: CodeAddress,
+    /// How long its code is.
+    pub code_bytes: u32,
+    /// The runtime's id.
+    pub id: MethodId,
+    /// Its module.
+    pub module: ModuleId,
+    /// The path of its module; empty if there is none.
+    pub module_path: &'a str,
+    /// Its row in the module's metadata.
+    pub token: MetadataToken,
+    /// Where its code comes from.
+    pub kind: MethodKind,
+    /// Its type.
+    pub type_name: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its signature.
+    pub signature: &'a str,
+}
+
 /// A piece of code.
 pub(crate) struct Code {
     pub(crate) start: u64,

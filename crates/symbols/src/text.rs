@@ -53,6 +53,15 @@ impl TextTable {
         id
     }
 
+    /// The same for texts that are no UTF-16.
+    pub(crate) fn intern_all<const N: usize>(&mut self, texts: [&str; N]) -> Option<[TextId; N]> {
+        let mut ids = [Self::EMPTY; N];
+        for (id, text) in ids.iter_mut().zip(texts) {
+            *id = self.intern_str(text)?;
+        }
+        Some(ids)
+    }
+
     fn intern_str(&mut self, text: &str) -> Option<TextId> {
         if text.is_empty() {
             return Some(Self::EMPTY);

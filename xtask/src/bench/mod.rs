@@ -3,6 +3,7 @@
 mod cpu;
 mod gcdump;
 mod heap_graph;
+mod names;
 mod ps;
 mod recording;
 mod threads;
@@ -47,6 +48,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "heap-graph",
         claim: "10 million objects with 20 million references: read, dominators and report in under 10 s and 700 MB",
         run: heap_graph::run,
+    },
+    Benchmark {
+        name: "names",
+        claim: "the ways to the names of managed code: time, bytes, methods, what the program loses, what is left behind",
+        run: names::run,
     },
     Benchmark {
         name: "ps",

@@ -5,6 +5,7 @@ pub mod dump;
 pub mod gcdump;
 mod sessions;
 mod spelling;
+pub mod symbols;
 mod target;
 pub mod trace;
 pub mod trace_convert;
@@ -18,6 +19,7 @@ pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use spelling::with_equals_signs;
+pub use symbols::SymbolsArgs;
 pub use target::{CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
 
@@ -74,6 +76,8 @@ pub enum Command {
     Gcdump(GcdumpArgs),
     /// Let a process write a core dump of itself
     Dump(DumpArgs),
+    /// Names of native code: what is there, and getting what is missing
+    Symbols(SymbolsArgs),
     /// Look at earlier runs
     Sessions(SessionsArgs),
     /// Try it on a real .NET program that is sick (fetches what it needs)

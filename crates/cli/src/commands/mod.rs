@@ -11,10 +11,12 @@ mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod symbols;
 mod trace;
 
 pub use ps::short_command;
 pub use run::run_help;
+pub use symbols::State as SymbolState;
 
 use crate::args::Command;
 use crate::explain::Failure;
@@ -31,6 +33,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
         Command::Counters(args) => counters::counters(&args, screen),
+        Command::Symbols(args) => symbols::symbols(&args, screen),
         Command::Sessions(args) => sessions::sessions(&args, screen),
         #[cfg(feature = "demo")]
         Command::Demo => demo::demo(screen),
