@@ -50,19 +50,23 @@ pub(crate) struct Row {
 /// How a thread was scheduled in a window.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns {
+    pub(crate) window_ns: u64,
     pub(crate) ran_ns: u64,
     /// Ready, but others had the processors.
     pub(crate) ready_ns: u64,
     /// Stopped by us.
     pub(crate) stopped_ns: u64,
+    /// How often it gave up a processor to wait, when that is known.
+    pub(crate) rests: Option<u64>,
 }
 
 impl Turns {
     /// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by us. So a
     /// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
-    fn never_rests(self, window: u64) -> bool {
-        let free = window.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
-        percent(self.ran_ns, window) >= LEAST_RUN && percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY
+    fn never_rests(self) -> bool {
+        let free = self.window_ns.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
+        percent(self.ran_ns, self.window_ns) >= LEAST_RUN
+            && (percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY || self.rests == Some(0))
     }
 }
 
@@ -132,7 +136,7 @@ impl CpuTime<'_> {
     pub(crate) fn finding(&self, hot: &Row, threads: impl IntoIterator<Item = Turns>) -> Option<Finding> {
         let window = nanos(self.window);
         let is_busy =
-            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests(window));
+            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests());
         if self.window < SHORTEST_PROOF || !is_busy {
             return None;
         }

@@ -103,6 +103,8 @@ fn clock(name: &str, ran_ms: u64, ready_ms: u64) -> ThreadClock {
         name: name.to_owned(),
         ran: Duration::from_millis(ran_ms),
         ready: Duration::from_millis(ready_ms),
+        rests: Some(7),
+        looked: Duration::from_secs(10),
     }
 }
 
