@@ -15,6 +15,8 @@ fn every_help_text_is_as_accepted_and_fits_a_narrow_terminal() {
         ("counters", &["counters", "--help"]),
         ("counters-monitor", &["counters", "monitor", "--help"]),
         ("counters-collect", &["counters", "collect", "--help"]),
+        ("cpu", &["cpu", "--help"]),
+        ("cpu-diff", &["cpu", "diff", "--help"]),
         ("trace", &["trace", "--help"]),
         ("trace-collect", &["trace", "collect", "--help"]),
         ("trace-list-profiles", &["trace", "list-profiles", "--help"]),

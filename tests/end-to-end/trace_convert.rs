@@ -54,6 +54,8 @@ fn a_trace_becomes_every_format() {
         ("flamegraph", "app.svg"),
         ("pprof", "app.pb.gz"),
         ("firefox", "app.firefox.json"),
+        ("HTML", "app.html"),
+        ("perf-script", "app.perf.txt"),
     ] {
         let said = user.says(&["trace", "convert", &trace, "--format", format]);
         assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{}", said.stderr);
@@ -71,7 +73,7 @@ fn a_trace_becomes_every_format() {
         }
     }
     let names = fs::read_dir(user.folder()).expect("the folder can be read").count();
-    assert_eq!(names, 7, "nothing else is left behind");
+    assert_eq!(names, 9, "nothing else is left behind");
 }
 
 #[test]

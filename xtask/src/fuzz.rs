@@ -57,6 +57,7 @@ fn plant_seeds(target: &str) -> Result<()> {
         }
         "reports" => &[("crates/reports/tests/golden", "json")],
         "nettrace" => &[("crates/nettrace/fixtures", "nettrace")],
+        "stored_profile" => &[("crates/stored-profiles/fixtures", "drprof")],
         "portable_pdb" => &[("crates/symbols/fixtures", "pdb"), ("crates/symbols/fixtures", "dll")],
         _ => return Ok(()),
     };

@@ -69,6 +69,10 @@ pub enum Code {
     DumpPlace = 34,
     /// The kernel does not let this user sample.
     SamplingRefused = 40,
+    /// A profile cannot be read, or there is none.
+    BadProfile = 35,
+    /// The file to be written is there already.
+    FileExists = 36,
     /// No symbols came: no server could be reached.
     NoSymbolServer = 37,
     /// No symbols came: no server has them.

@@ -6,6 +6,7 @@ mod find;
 mod heap;
 mod ipc;
 mod launch;
+pub mod profile_file;
 mod recording;
 mod sampling;
 mod session;
@@ -60,6 +61,11 @@ impl Failure {
     pub fn why(mut self, why: impl Into<String>) -> Failure {
         self.why = Some(why.into());
         self
+    }
+
+    /// What failed, and why, in one line.
+    pub fn what(&self) -> String {
+        self.why.as_ref().map_or_else(|| self.what.clone(), |why| format!("{}: {why}", self.what))
     }
 
     /// Adds to why.

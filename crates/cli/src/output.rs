@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use crate::control::Interrupt;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 
@@ -79,6 +80,16 @@ impl Draft {
         self.0.as_file_mut()
     }
 
+    /// Makes it the file, unless there is one; returns its length.
+    pub fn keep_as_new(self, path: &Path) -> Result<u64, Failure> {
+        let length = self.0.as_file().metadata().map_err(|error| not_written(path, &error))?.len();
+        match self.0.persist_noclobber(path) {
+            Ok(_) => Ok(length),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Err(is_there(path)),
+            Err(error) => Err(not_written(path, &error.error)),
+        }
+    }
+
     /// Makes it the file, in place of any that is there; returns its length.
     pub fn keep(self, path: &Path, keeping: Keeping) -> Result<u64, Failure> {
         let kept = (|| {
@@ -90,6 +101,42 @@ impl Draft {
             Ok(length)
         })();
         kept.map_err(|error: std::io::Error| not_written(path, &error))
+    }
+}
+
+/// The failure of a file that would replace another.
+pub fn is_there(path: &Path) -> Failure {
+    Failure::new(Code::FileExists, format!("{} is there already", path.display()))
+        .next("choose another name with -o FILE, or remove it first")
+}
+
+/// Writes until the user has had enough.
+pub struct Stoppable<'a> {
+    to: &'a mut dyn Write,
+    interrupt: &'a Interrupt,
+    /// How much was written.
+    pub bytes: u64,
+}
+
+impl<'a> Stoppable<'a> {
+    /// Writes to something, as long as the user does not ask for the end.
+    pub fn new(to: &'a mut dyn Write, interrupt: &'a Interrupt) -> Stoppable<'a> {
+        Stoppable { to, interrupt, bytes: 0 }
+    }
+}
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.interrupt.is_asked() {
+            return Err(std::io::Error::other("stopped by the user; nothing was kept"));
+        }
+        let count = self.to.write(bytes)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use discovery::Options;
+use discovery::{DotnetProcess, Options, Reach};
 use model::ProcessId;
-
-use crate::request::Target;
 
 /// How often new processes are looked at: a runtime opens its socket a moment after its start.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -13,7 +11,7 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The child, if it is a .NET program that answers.
-pub(crate) fn look_at(pid: ProcessId) -> Option<Target> {
+pub(crate) fn look_at(pid: ProcessId) -> Option<DotnetProcess> {
     let found = discovery::find(pid, &Options { timeout: PATIENCE }).ok()?;
-    Some(Target::from(&found)).filter(|target| target.client.is_some())
+    Some(found).filter(|process| process.reach == Reach::Ready)
 }

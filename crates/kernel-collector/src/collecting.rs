@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
-use kernel_profile::{Intake, Names, Profiles};
+use discovery::DotnetProcess;
+use kernel_profile::{Intake, Names, Profiles, Unknown};
 use model::{ProcessId, ThreadId};
-use native_symbols::KernelNames;
-use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Wake};
+use native_symbols::{Backing, KernelNames, MemoryMap};
+use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Timestamp, Wake};
 use process_view::Process;
 
+use crate::looks::Looks;
 use crate::names::{NameSource, Naming, SharedCode};
-use crate::request::{Request, Target};
+use crate::request::{NamesFirst, Request, Target};
 use crate::threads::{self, Roster, ThreadClock};
 use crate::{behalf, children};
 
@@ -21,6 +23,11 @@ const PATIENCE_AT_START: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long is waited for the last names.
 const PATIENCE_AT_END: Duration = Duration::from_secs(3);
+
+/// A process with more compiled code than this, in bytes, is not asked to tell of all of it: some twenty thousand methods.
+const LARGE: u64 = 24 << 20;
+/// How often names are read from memory, in case the process ends.
+const READ_MEMORY_EVERY: Duration = Duration::from_secs(1);
 
 /// A recording that goes on.
 pub struct Collecting {
@@ -32,6 +39,13 @@ pub struct Collecting {
     behalf: BTreeMap<ProcessId, behalf::Clocks>,
     rosters: BTreeMap<ProcessId, Roster>,
     looked_for_children: Instant,
+    looks: Option<Looks>,
+    children: BTreeMap<ProcessId, DotnetProcess>,
+    read_memory: Instant,
+    /// Until when a live view has been told.
+    live_until: Option<Timestamp>,
+    /// Read when first needed; the inner one is none where the kernel shows no names.
+    kernel: Option<Option<KernelNames>>,
 }
 
 /// What was recorded.
@@ -44,6 +58,8 @@ pub struct Recorded {
     pub summary: Summary,
     /// When it began.
     pub started_at: SystemTime,
+    /// Our own time for looking at threads while they waited.
+    pub looking: Duration,
 }
 
 /// One process of a recording.
@@ -58,6 +74,8 @@ pub struct RecordedProcess {
     pub cpu_time: Option<Duration>,
     /// CPU time of its threads that served our sessions.
     pub on_our_behalf: Duration,
+    /// What is known of a child that turned out to be a .NET program. Of those that were asked for, the caller knows.
+    pub child: Option<DotnetProcess>,
     /// Its threads by the scheduler's own count; without those that came and went.
     pub threads: BTreeMap<ThreadId, ThreadClock>,
 }
@@ -69,11 +87,8 @@ impl Collecting {
         perf_sampler::preflight(&request.sampling)?;
         let mut behalf: BTreeMap<ProcessId, behalf::Clocks> =
             request.targets.iter().map(|target| (target.pid, behalf::Clocks::of(target.pid))).collect();
-        let mut names: BTreeMap<ProcessId, NameSource> = request
-            .targets
-            .iter()
-            .map(|target| (target.pid, NameSource::begin(target.client.clone())))
-            .collect();
+        let mut names: BTreeMap<ProcessId, NameSource> =
+            request.targets.iter().map(|target| (target.pid, name_source(target, request.names))).collect();
         let until = Instant::now() + PATIENCE_AT_START;
         while Instant::now() < until {
             behalf.values_mut().for_each(behalf::Clocks::look);
@@ -82,12 +97,31 @@ impl Collecting {
                 break;
             }
         }
+        names.values().for_each(|source| source.listens(PATIENCE_AT_START));
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
+        let looks =
+            Looks::for_what_is_granted(sampler.granted(), request.sampling.kernel_frames, &mut intake);
         let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
-        let (started_at, looked_for_children) = (SystemTime::now(), Instant::now());
-        Ok(Collecting { sampler, intake, names, request, started_at, behalf, rosters, looked_for_children })
+        let mut collecting = Collecting {
+            sampler,
+            intake,
+            names,
+            request,
+            started_at: SystemTime::now(),
+            behalf,
+            rosters,
+            looked_for_children: Instant::now(),
+            looks,
+            children: BTreeMap::new(),
+            read_memory: Instant::now(),
+            live_until: None,
+            kernel: None,
+        };
+        // Threads that are parked now may stay so to the end, without a word from the kernel.
+        collecting.look();
+        Ok(collecting)
     }
 
     /// What it can show, and what not.
@@ -104,14 +138,60 @@ impl Collecting {
 
     /// Waits, at most this long, and takes in what came.
     pub fn wait(&mut self, time: Duration) -> Result<Wake, SamplerError> {
-        let wake = self.sampler.wait(time)?;
-        let intake = &mut self.intake;
-        self.sampler.read(&mut |record| intake.take(record));
+        let until = Instant::now() + time;
+        let wake = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let wake = self.sampler.wait(self.looks.as_ref().map_or(left, |looks| looks.next().min(left)))?;
+            let intake = &mut self.intake;
+            self.sampler.read(&mut |record| intake.take(record));
+            self.look();
+            if wake != Wake::Time || Instant::now() >= until {
+                break wake;
+            }
+        };
         if self.request.follows_children() && self.looked_for_children.elapsed() > children::LOOK_EVERY {
             self.looked_for_children = Instant::now();
             self.name_children();
         }
+        if self.read_memory.elapsed() > READ_MEMORY_EVERY {
+            self.read_memory = Instant::now();
+            self.read_names();
+        }
         Ok(wake)
+    }
+
+    /// Reads names from memory while the process is there to be read.
+    fn read_names(&mut self) {
+        for (pid, source) in self.names.iter_mut().filter(|(_, source)| source.reads_memory()) {
+            let unknown = unknown_code(&mut self.intake, *pid, source, &self.request);
+            source.read_memory(*pid, unknown.bytes());
+        }
+    }
+
+    /// What a process did since this was last called, or since the start; for a live view. What was told is forgotten.
+    pub fn live(&mut self, pid: ProcessId) -> Option<Profiles> {
+        let until = Timestamp::now();
+        let since = self.live_until.replace(until).unwrap_or_else(|| self.sampler.started());
+        let source = self.names.entry(pid).or_insert_with(|| NameSource::begin(None, NamesFirst::Later));
+        source.ready(Duration::ZERO);
+        if source.has_failed() {
+            let unknown = unknown_code(&mut self.intake, pid, source, &self.request);
+            source.read_memory(pid, unknown.bytes());
+        }
+        let kernel = self.kernel.get_or_insert_with(|| KernelNames::of_this_machine().ok()).as_ref();
+        let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
+        code.settle();
+        let names = Names { code: &code, kernel, debug_cache: self.request.debug_cache.clone() };
+        let profiles = self.intake.snapshot(pid, &names, since, until);
+        self.intake.forget_before(until);
+        profiles
+    }
+
+    /// Looks at threads that wait, when it is time.
+    fn look(&mut self) {
+        if let Some(looks) = &mut self.looks {
+            looks.round(&self.sampler, &mut self.intake);
+        }
     }
 
     /// Children that turn out to be .NET programs get names too.
@@ -119,10 +199,11 @@ impl Collecting {
         let unnamed: Vec<ProcessId> =
             self.intake.processes().filter(|pid| !self.names.contains_key(pid)).collect();
         for pid in unnamed {
-            if let Some(target) = children::look_at(pid) {
+            if let Some(process) = children::look_at(pid) {
                 self.behalf.insert(pid, behalf::Clocks::of(pid));
                 self.rosters.insert(pid, Roster::of(pid));
-                self.names.insert(pid, NameSource::begin(target.client));
+                self.names.insert(pid, NameSource::begin(process.client(), NamesFirst::Awaited));
+                self.children.insert(pid, process);
             }
         }
     }
@@ -138,7 +219,7 @@ impl Collecting {
         let rosters = std::mem::take(&mut self.rosters);
         let mut clocks: BTreeMap<ProcessId, _> =
             rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
-        let kernel = KernelNames::of_this_machine().ok();
+        let kernel = self.kernel.take().unwrap_or_else(|| KernelNames::of_this_machine().ok());
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
         order.extend(self.names.keys().copied());
@@ -147,37 +228,72 @@ impl Collecting {
             if processes.iter().any(|done| done.pid == pid) {
                 continue;
             }
-            let source = self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None));
-            let (code, naming) = named(&self.intake, pid, source);
+            let source =
+                self.names.remove(&pid).unwrap_or_else(|| NameSource::begin(None, NamesFirst::Later));
+            let (code, naming) = named(&mut self.intake, pid, source, &self.request);
             let code = code.lock().unwrap_or_else(PoisonError::into_inner);
             let names =
                 Names { code: &code, kernel: kernel.as_ref(), debug_cache: self.request.debug_cache.clone() };
             let on_our_behalf = self.behalf.get_mut(&pid).map_or(Duration::ZERO, behalf::Clocks::used);
             if let Some(mut profiles) = self.intake.finish(pid, &names, summary.started, summary.ended) {
                 let cpu_time = summary.cpu_time.get(&pid).copied();
+                let child = self.children.remove(&pid);
                 let threads = clocks.remove(&pid).unwrap_or_else(|| Roster::of(pid).finish());
                 for profile in [&mut profiles.on_cpu, &mut profiles.off_cpu, &mut profiles.ready] {
                     threads::name(profile, &threads);
                 }
-                processes.push(RecordedProcess { pid, profiles, naming, cpu_time, on_our_behalf, threads });
+                processes.push(RecordedProcess {
+                    pid,
+                    profiles,
+                    naming,
+                    cpu_time,
+                    on_our_behalf,
+                    threads,
+                    child,
+                });
             }
         }
-        Recorded { processes, granted, summary, started_at: self.started_at }
+        let looking = self.looks.as_ref().map_or(Duration::ZERO, Looks::took);
+        Recorded { processes, granted, summary, started_at: self.started_at, looking }
     }
 }
 
+/// Where the names of a process come from.
+fn name_source(target: &Target, first: NamesFirst) -> NameSource {
+    let by_memory = (first == NamesFirst::Awaited && code_bytes(target.pid) > LARGE)
+        .then(|| NameSource::begin_by_memory(target.pid, target.client.clone()));
+    by_memory.flatten().unwrap_or_else(|| NameSource::begin(target.client.clone(), first))
+}
+
+/// Bytes of code that a runtime has made in a process.
+fn code_bytes(pid: ProcessId) -> u64 {
+    let map = MemoryMap::of_process(pid).unwrap_or_default();
+    let made = map.iter().filter(|mapping| mapping.executable && mapping.backing == Backing::Anonymous);
+    made.map(|mapping| mapping.end.saturating_sub(mapping.start)).sum()
+}
+
+fn unknown_code(intake: &mut Intake, pid: ProcessId, source: &NameSource, request: &Request) -> Unknown {
+    let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
+    code.settle();
+    intake.unknown_code(pid, &Names { code: &code, kernel: None, debug_cache: request.debug_cache.clone() })
+}
+
 /// The names of a process. Code that was sampled and is still unknown is asked for once more.
-fn named(intake: &Intake, pid: ProcessId, mut source: NameSource) -> (SharedCode, Naming) {
-    source.ready(PATIENCE_AT_END);
-    let unknown = {
-        let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
-        code.settle();
-        intake.has_unknown_code(pid, &code)
-    };
-    if unknown && Process::new(pid).is_alive() {
-        source.ask_again(PATIENCE_AT_END);
+fn named(
+    intake: &mut Intake,
+    pid: ProcessId,
+    mut source: NameSource,
+    request: &Request,
+) -> (SharedCode, Naming) {
+    // One that has not told its names by now hangs; it is not waited for twice.
+    let mut answers = source.ready(PATIENCE_AT_END);
+    let unknown = unknown_code(intake, pid, &source, request);
+    if source.reads_memory() || source.has_failed() || !answers {
+        source.read_memory(pid, unknown.bytes());
+    } else if !unknown.in_assemblies.is_empty() && Process::new(pid).is_alive() {
+        answers = source.ask_again(PATIENCE_AT_END);
     }
-    source.finish(PATIENCE_AT_END)
+    source.finish(if answers { PATIENCE_AT_END } else { Duration::ZERO })
 }
 
 impl From<ProcessId> for Target {

@@ -20,11 +20,12 @@
 mod behalf;
 mod children;
 mod collecting;
+mod looks;
 mod names;
 mod request;
 mod threads;
 
 pub use collecting::{Collecting, Recorded, RecordedProcess};
 pub use names::{NamesFailure, Naming};
-pub use request::{Request, Target};
+pub use request::{NamesFirst, Request, Target};
 pub use threads::ThreadClock;

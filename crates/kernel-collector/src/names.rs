@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
+use model::ProcessId;
 use runtime_events::{RuntimeEvent, keyword};
+use runtime_memory::RuntimeMemory;
 use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
+
+use crate::request::NamesFirst;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// Room for code that comes while we look: some thousand methods between two readings.
@@ -42,6 +46,9 @@ pub struct Naming {
     pub asked: u32,
     /// How long the answers took, together.
     pub took: Duration,
+    /// Addresses whose names were read from the memory of the process, because its runtime could not tell them or would
+    /// have had to tell of too much.
+    pub from_memory: u64,
     /// What went wrong.
     pub failure: Option<NamesFailure>,
 }
@@ -89,33 +96,83 @@ pub(crate) struct NameSource {
     code: SharedCode,
     stop: Arc<AtomicBool>,
     live: Option<Session>,
+    /// Ends when the live session has begun, or has failed to.
+    listening: Option<Receiver<()>>,
     rundown: Option<Session>,
+    memory: Memory,
     naming: Naming,
+}
+
+/// The memory of the process as a source of names.
+enum Memory {
+    /// Not needed so far.
+    Unopened,
+    /// In use.
+    Open(Box<RuntimeMemory>),
+    /// Too old, or not ours to read.
+    Closed,
 }
 
 impl NameSource {
     /// Begins to learn. Nothing is waited for.
-    pub(crate) fn begin(client: Option<Client>) -> NameSource {
+    pub(crate) fn begin(client: Option<Client>, first: NamesFirst) -> NameSource {
         let mut source = NameSource {
             client,
             code: SharedCode::default(),
             stop: Arc::default(),
             live: None,
+            listening: None,
             rundown: None,
+            memory: Memory::Unopened,
             naming: Naming::default(),
         };
         if let Some(client) = source.client.clone() {
             let (began, begun) = channel();
             source.live = Some(source.listen(client.clone(), began));
-            source.rundown = Some(source.ask(client, Some(begun)));
+            match first {
+                NamesFirst::Awaited => source.rundown = Some(source.ask(client, Some(begun))),
+                NamesFirst::Later => source.listening = Some(begun),
+            }
         } else {
             source.naming.failure = Some(NamesFailure::NoRuntime);
         }
         source
     }
 
+    /// The same for a process that has so much code that telling of all of it would take its toll: names of what is
+    /// sampled are read from its memory. `None` if that cannot be done.
+    pub(crate) fn begin_by_memory(pid: ProcessId, client: Option<Client>) -> Option<NameSource> {
+        let memory = RuntimeMemory::open(pid).ok()?;
+        let mut source = NameSource::begin(client, NamesFirst::Later);
+        source.memory = Memory::Open(Box::new(memory));
+        Some(source)
+    }
+
     pub(crate) fn code(&self) -> &SharedCode {
         &self.code
+    }
+
+    /// Whether names are read from memory all the time.
+    pub(crate) fn reads_memory(&self) -> bool {
+        matches!(self.memory, Memory::Open(_))
+    }
+
+    /// Reads the names of these addresses from the memory of the process.
+    pub(crate) fn read_memory(&mut self, pid: ProcessId, addresses: impl Iterator<Item = u64>) {
+        if let Memory::Unopened = self.memory {
+            let opened = RuntimeMemory::open(pid);
+            self.memory = opened.map_or(Memory::Closed, |memory| Memory::Open(Box::new(memory)));
+        }
+        if let Memory::Open(memory) = &mut self.memory {
+            let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+            self.naming.from_memory += memory.teach(&mut code, addresses);
+            code.settle();
+        }
+    }
+
+    /// Whether its runtime is known not to tell.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.naming.failure.is_some()
     }
 
     /// Waits until the names of all code that was there at the beginning are known.
@@ -131,12 +188,20 @@ impl NameSource {
         }
     }
 
-    /// Asks for all names once more.
-    pub(crate) fn ask_again(&mut self, patience: Duration) {
+    /// Waits until what comes from now on will be told.
+    pub(crate) fn listens(&self, patience: Duration) {
+        if let Some(listening) = &self.listening {
+            // Nothing is ever sent.
+            let _ = listening.recv_timeout(patience);
+        }
+    }
+
+    /// Asks for all names once more. Whether they came.
+    pub(crate) fn ask_again(&mut self, patience: Duration) -> bool {
         if let Some(client) = self.client.clone().filter(|_| self.rundown.is_none()) {
             self.rundown = Some(self.ask(client, None));
         }
-        self.ready(patience);
+        self.ready(patience)
     }
 
     /// Tells the runtime that nobody listens any more.

@@ -32,6 +32,17 @@ pub struct Request {
     pub sampling: Options,
     /// A folder with debug files that were fetched.
     pub debug_cache: Option<PathBuf>,
+    /// Whether names are waited for before the first sample.
+    pub names: NamesFirst,
+}
+
+/// Whether code has names before its first sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamesFirst {
+    /// Names of what is there are waited for, for a moment: a process that dies then has names.
+    Awaited,
+    /// For a program that is held at its start: it has no code yet, and tells of all that comes.
+    Later,
 }
 
 impl Request {
@@ -39,7 +50,8 @@ impl Request {
     #[must_use]
     pub fn new(targets: Vec<Target>, collect: Collect) -> Request {
         let scope = Scope::Processes(targets.iter().map(|target| target.pid).collect());
-        Request { targets, sampling: Options { collect, ..Options::new(scope) }, debug_cache: None }
+        let sampling = Options { collect, ..Options::new(scope) };
+        Request { targets, sampling, debug_cache: None, names: NamesFirst::Awaited }
     }
 
     pub(crate) fn follows_children(&self) -> bool {

@@ -3,7 +3,8 @@
 //! ```text
 //! perf-sampler: records --> Intake: unwinds each stack at once, keeps addresses --+
 //!                                                                                 +--> finish --> stacks::Profile
-//! symbols: CodeMap (methods), native-symbols (libraries, kernel), PDBs (lines) ---+              and Quality
+//! symbols: CodeMap (methods), native-symbols (libraries, kernel), PDBs (lines) ---+    or         and Quality
+//!                                                                                      snapshot
 //! ```
 //!
 //! **In:** the records of a sampler and, at the end, what the runtime says of its code. **Out:** one profile of the time on
@@ -16,12 +17,25 @@
 //! It opens no event and asks no runtime; the caller does, in the order of its choice.
 #![forbid(unsafe_code)]
 
+mod blocked;
+mod callers;
+mod estimate;
+mod followed;
+mod images;
 mod intake;
+mod looks;
 mod memory;
-mod naming;
+mod namer;
+mod profiles;
 mod quality;
+mod samples;
+mod stubs;
+mod tops;
 mod unknown;
+mod waiting;
 
+pub use blocked::Looked;
 pub use intake::{Intake, Side};
-pub use naming::{Names, Profiles};
-pub use quality::Quality;
+pub use profiles::{Names, Profiles};
+pub use quality::{Quality, WaitQuality};
+pub use unknown::Unknown;

@@ -15,6 +15,11 @@ impl Memory {
         Memory { file: File::open(format!("/proc/{pid}/mem")).ok() }
     }
 
+    /// Whether this user may read it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// At most this many bytes from an address on; fewer if they are not there.
     pub(crate) fn read(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];

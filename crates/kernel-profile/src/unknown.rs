@@ -1,37 +1,50 @@
-//! Whether something was sampled that has no name yet.
-
-use std::collections::HashSet;
-use std::ffi::OsStr;
+//! What was sampled and has no name yet.
 
 use model::ProcessId;
-use native_symbols::Backing;
-use symbols::{CodeMap, Position};
+use stacks::StackKey;
 
-use crate::intake::{Followed, Intake, KERNEL};
+use crate::namer::{Kind, Known, Namer};
+use crate::{Intake, Names};
 
-impl Followed {
-    /// Whether an address lies in an assembly's file. What is compiled in the process is told of as it comes.
-    fn is_assembly(&self, address: u64) -> bool {
-        let backing = self.map.find(address).map(|mapping| &mapping.backing);
-        matches!(backing, Some(Backing::File(path)) if path.extension() == Some(OsStr::new("dll")))
+/// Addresses of code without a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// In files of assemblies: framework code that was first called after the runtime told of all its code is such code.
+    pub in_assemblies: Vec<u64>,
+    /// In memory that the runtime wrote: stubs, and methods that nobody told of.
+    pub in_memory: Vec<u64>,
+}
+
+impl Unknown {
+    /// All of them, each also with the byte before it: behind a call, that is where the caller is.
+    pub fn bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        let all = self.in_assemblies.iter().chain(&self.in_memory);
+        all.flat_map(|address| [address.saturating_sub(1), *address])
     }
 }
 
 impl Intake {
-    /// Whether managed code of an assembly was sampled that is not in the map: the runtime has to be asked again.
+    /// What was sampled of a process and has no name.
     #[must_use]
-    pub fn has_unknown_code(&self, pid: ProcessId, code: &CodeMap) -> bool {
-        let Some(process) = self.processes.get(&pid) else { return false };
-        let mut seen = HashSet::new();
-        let stacks = process.samples.iter().filter_map(|taken| taken.walked.stack);
-        stacks.filter(|stack| seen.insert(*stack)).flat_map(|stack| process.table.frames(stack)).any(
-            |address| {
-                address.0 < KERNEL
-                    && process.is_assembly(address.0)
-                    && [Position::Caller, Position::Interrupted]
-                        .into_iter()
-                        .all(|position| code.method_for(address, position).is_none())
-            },
-        )
+    pub fn unknown_code(&mut self, pid: ProcessId, names: &Names<'_>) -> Unknown {
+        let mut unknown = Unknown::default();
+        let Some(process) = self.processes.get_mut(&pid) else { return unknown };
+        let mut known = process.known.take().unwrap_or_else(|| Known::new(process, names));
+        let mut namer = Namer::new(names, process, &mut known);
+        for node in 0..u32::try_from(process.table.len()).unwrap_or(u32::MAX) {
+            let Some(address) = process.table.frames(StackKey(node)).next() else { continue };
+            let (frame, _) = namer.frame(address.0, false, u64::MAX);
+            match namer.kind(frame) {
+                Some(Kind::ManagedUnnamed) => unknown.in_assemblies.push(address.0),
+                Some(Kind::Stub) => unknown.in_memory.push(address.0),
+                _ => {}
+            }
+        }
+        process.known = Some(known);
+        for list in [&mut unknown.in_assemblies, &mut unknown.in_memory] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        unknown
     }
 }

@@ -59,8 +59,8 @@ pub use error::SamplerError;
 pub use granted::{Cause, Granted, KernelSide, Missing, OffCpu, Part, Remedy};
 pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, WaitStacks};
 pub use record::{
-    Addresses, FileKey, Leaving, Mapped, Record, Sample, Seen, StackView, SwitchId, SwitchOut, Thread,
-    Timestamp, Wait,
+    Addresses, FileKey, Leaving, Mapped, OpenWait, Record, Sample, Seen, StackView, SwitchId, SwitchOut,
+    Thread, Timestamp, Wait,
 };
 pub use sampler::{Counts, Sampler, Summary, Wake, prefer_this_thread, preflight};
 

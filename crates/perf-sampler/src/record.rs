@@ -175,6 +175,17 @@ impl Wait {
     }
 }
 
+/// A wait that goes on, as far as records were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenWait {
+    /// Who waits. One that has not been seen to move since the start may also run.
+    pub thread: Thread,
+    /// Since when, at least.
+    pub since: Timestamp,
+    /// Whether a stack came with its begin.
+    pub has_stack: bool,
+}
+
 /// Which file is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKey<'a> {

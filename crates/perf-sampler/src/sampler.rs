@@ -15,7 +15,7 @@ use crate::intake::{Intake, Targets};
 use crate::options::{Options, Scope};
 use crate::owners::Owners;
 use crate::plan::{self, Plan};
-use crate::record::{Record, Thread, Timestamp};
+use crate::record::{OpenWait, Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
 use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
@@ -219,6 +219,11 @@ impl Sampler {
     pub fn counts(&self) -> Counts {
         let unpaired = self.intake.waits.as_ref().map_or(0, |waits| waits.unpaired);
         Counts { unpaired, broken: self.intake.counts.broken + self.rings.broken, ..self.intake.counts }
+    }
+
+    /// Waits that go on, as far as records were read. Nothing when waits were not asked for.
+    pub fn waiting(&self) -> impl Iterator<Item = OpenWait> + '_ {
+        self.intake.waits.iter().flat_map(Waits::waiting)
     }
 
     /// Descriptors that are open for it.

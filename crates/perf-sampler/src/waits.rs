@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use model::{ProcessId, ThreadId};
 
 use crate::parse::Switch;
-use crate::record::{Leaving, Seen, SwitchId, Thread, Timestamp, Wait};
+use crate::record::{Leaving, OpenWait, Seen, SwitchId, Thread, Timestamp, Wait};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -135,6 +135,20 @@ impl Waits {
         waits
     }
 
+    /// Threads that wait now and would not run if they could.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = OpenWait> + '_ {
+        self.threads.iter().filter_map(|(id, tracked)| {
+            let thread = Thread { process: tracked.process, id: *id };
+            match tracked.state {
+                State::NotSeen { since } => Some(OpenWait { thread, since, has_stack: false }),
+                State::Off { since, leaving, switch } if leaving != Leaving::Preempted => {
+                    Some(OpenWait { thread, since, has_stack: switch.is_some() })
+                }
+                State::Off { .. } | State::New | State::On => None,
+            }
+        })
+    }
+
     fn set(&mut self, thread: Thread, state: State) {
         self.threads.insert(thread.id, Tracked { process: thread.process, state, stack: None });
     }
@@ -185,6 +199,9 @@ mod tests {
         let wait = waits.switched(thread(1), Timestamp(130), Switch::In).unwrap();
         assert_eq!((wait.from, wait.to, wait.seen), (START, Timestamp(130), Seen::BeganBefore));
         waits.switched(thread(2), Timestamp(140), BLOCKS);
+        let mut waiting: Vec<_> = waits.waiting().map(|wait| (wait.thread.id.0, wait.since.0)).collect();
+        waiting.sort_unstable();
+        assert_eq!(waiting, [(2, 140), (3, 100), (4, 100)]);
         let open = waits.open(Timestamp(200), &|thread| thread.id.0 != 4);
         let told: Vec<_> =
             open.iter().map(|wait| (wait.thread.id.0, wait.from.0, wait.to.0, wait.seen)).collect();

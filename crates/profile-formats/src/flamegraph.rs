@@ -43,16 +43,48 @@ pub(crate) fn write(profile: &Profile, grouping: Grouping, to: &mut dyn Write) -
     from_lines(&mut options, lines.iter().map(String::as_str), to)
 }
 
+/// Writes a picture of a change: folded stacks, each with its weight before and after. Widths are of after; colours say
+/// what became more (red) and what less (blue).
+pub fn write_difference(
+    title: &str,
+    weight: Weight,
+    stacks: &[(String, u64, u64)],
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    // The writer's own factor would not be applied to the change.
+    let divisor = if weight == Weight::Nanoseconds { 1000 } else { 1 };
+    let scaled = |weight: u64| (weight + divisor / 2) / divisor;
+    let line = |(stack, before, after): &(String, u64, u64)| {
+        format!("{stack} {} {}", scaled(*before), scaled(*after))
+    };
+    let mut lines: Vec<String> = stacks.iter().map(line).collect();
+    if !stacks.iter().any(|(_, _, after)| *after > 0) {
+        lines = vec![format!("{} 1 1", label::NO_STACK)];
+    }
+    let mut options = options_for(title.to_owned(), weight);
+    options.hash = false;
+    if divisor > 1 {
+        "\u{b5}s".clone_into(&mut options.count_name);
+        options.factor = 1.0;
+    }
+    from_lines(&mut options, lines.iter().map(String::as_str), to)
+}
+
 fn options(profile: &Profile) -> Options<'static> {
-    let mut options = Options::default();
-    options.title = match profile.process {
+    let title = match profile.process {
         Some(process) => format!("{} of process {process}", profile.title),
         None => profile.title.clone(),
     };
+    options_for(title, profile.weight)
+}
+
+fn options_for(title: String, weight: Weight) -> Options<'static> {
+    let mut options = Options::default();
+    options.title = title;
     // The same method has the same colour in every picture.
     options.hash = true;
     options.deterministic = true;
-    let (unit, factor) = match profile.weight {
+    let (unit, factor) = match weight {
         Weight::Nanoseconds => ("ms", 1e-6),
         Weight::Bytes => ("bytes", 1.0),
         Weight::Count => ("times", 1.0),

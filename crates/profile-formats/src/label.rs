@@ -7,7 +7,8 @@ use stacks::{Profile, ProfileThread, ThreadSlot, Weight};
 pub(crate) const NO_STACK: &str = "(no stack)";
 
 /// `Module!Type.Method`, as other .NET tools write it.
-pub(crate) fn frame(frame: &Frame) -> String {
+#[must_use]
+pub fn frame(frame: &Frame) -> String {
     match frame.module.as_deref().map(module).filter(|module| !module.is_empty()) {
         Some(module) => format!("{module}!{}", frame.name),
         None => frame.name.clone(),
@@ -15,7 +16,8 @@ pub(crate) fn frame(frame: &Frame) -> String {
 }
 
 /// The name of a module without its folder and the ending of its file.
-pub(crate) fn module(path: &str) -> &str {
+#[must_use]
+pub fn module(path: &str) -> &str {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     [".dll", ".exe", ".so"].iter().find_map(|ending| file.strip_suffix(ending)).unwrap_or(file)
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use stacks::Profile;
 
-use crate::{chromium, firefox, flamegraph, folded, pprof, speedscope};
+use crate::{chromium, firefox, flamegraph, folded, html, perf_script, pprof, speedscope};
 
 /// Whether threads are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,16 @@ pub const FORMATS: &[Format] = &[
         writer: flamegraph::write,
     },
     Format {
+        id: "html",
+        title: "flame graph page",
+        extension: "html",
+        opens: "open FILE in any browser",
+        is_time_line: false,
+        has_lines: true,
+        groupings: &[Grouping::Merged, Grouping::PerThread],
+        writer: html::write,
+    },
+    Format {
         id: "pprof",
         title: "pprof",
         extension: "pb.gz",
@@ -131,6 +141,16 @@ pub const FORMATS: &[Format] = &[
         has_lines: false,
         groupings: &[Grouping::PerThread, Grouping::Merged],
         writer: firefox::write,
+    },
+    Format {
+        id: "perf-script",
+        title: "perf script",
+        extension: "perf.txt",
+        opens: "pass FILE to FlameScope or stackcollapse-perf.pl, or drag it into https://www.speedscope.app",
+        is_time_line: true,
+        has_lines: false,
+        groupings: &[Grouping::PerThread],
+        writer: perf_script::write,
     },
 ];
 

@@ -42,6 +42,19 @@ impl<'a> Sink<'a> {
         self
     }
 
+    /// Nanoseconds as seconds, to the microsecond.
+    pub fn seconds(&mut self, nanos: u64) -> &mut Self {
+        let micros = nanos / 1000;
+        self.number(micros / 1_000_000);
+        self.buffer.push(b'.');
+        let mut place = 100_000;
+        while place > 0 {
+            self.number(micros / place % 10);
+            place /= 10;
+        }
+        self
+    }
+
     /// A string of JSON, in its quotes.
     pub fn string(&mut self, text: &str) -> &mut Self {
         let text = json_string(text);
@@ -84,8 +97,16 @@ mod tests {
     fn numbers_and_strings_are_written_as_json() {
         let mut bytes = Vec::new();
         let mut sink = Sink::new(&mut bytes);
-        sink.number(42).raw(" ").micros(1_002_003).raw(" ").micros(45).raw(" ").string("a\"\n\u{1b}\u{202e}");
+        sink.number(42)
+            .raw(" ")
+            .micros(1_002_003)
+            .raw(" ")
+            .micros(45)
+            .raw(" ")
+            .seconds(61_000_450_999)
+            .raw(" ")
+            .string("a\"\n\u{1b}\u{202e}");
         sink.finish().unwrap();
-        assert_eq!(String::from_utf8(bytes).unwrap(), r#"42 1002.003 0.045 "a\"\n\u001b\u202e""#);
+        assert_eq!(String::from_utf8(bytes).unwrap(), r#"42 1002.003 0.045 61.000450 "a\"\n\u001b\u202e""#);
     }
 }

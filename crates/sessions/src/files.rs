@@ -1,7 +1,7 @@
 //! Writing so that a file is there whole or not at all, and is nobody else's.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -11,17 +11,30 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const MANIFEST: &str = "session.json";
 pub(crate) const REPORT: &str = "report.json";
 pub(crate) const OUTCOME: &str = "outcome.json";
+/// The samples of a run that has any.
+pub(crate) const PROFILE: &str = "profile.drprof";
 /// The page that `sessions open` makes of the report.
 pub(crate) const PAGE: &str = "report.html";
 
+/// How names of files begin that a session keeps beside its profile: pictures, and other formats.
+const PRODUCTS: [&str; 4] = ["flamegraph.", "on-cpu.", "off-cpu.", "ready."];
+
 /// Removes a session's own files, and its folder if nothing else is in it: the rest is the user's.
 pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {
-    for name in [PAGE, OUTCOME, REPORT, MANIFEST, LOCK] {
+    for name in [PAGE, OUTCOME, REPORT, PROFILE, MANIFEST, LOCK] {
         for file in [folder.join(name), draft_of(folder, name)] {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
+        }
+    }
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name();
+        let is_product =
+            name.to_str().is_some_and(|name| PRODUCTS.iter().any(|product| name.starts_with(product)));
+        if is_product && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path())?;
         }
     }
     match fs::remove_dir(folder) {
@@ -60,13 +73,22 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 
 /// Writes `folder/name` so that it appears complete, or does not appear.
 pub(crate) fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SessionError> {
+    stream_whole(folder, name, |file| file.write_all(bytes))
+}
+
+/// The same for what is made while it is written.
+pub(crate) fn stream_whole(
+    folder: &Path,
+    name: &str,
+    make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), SessionError> {
     let target = folder.join(name);
     let draft = draft_of(folder, name);
     let written = (|| {
         let _ = fs::remove_file(&draft);
-        let mut file = private_file(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        let mut file = BufWriter::new(private_file(&draft)?);
+        make(&mut file)?;
+        file.into_inner()?.sync_all()?;
         fs::rename(&draft, &target)?;
         // The rename itself must survive a power cut, too.
         File::open(folder)?.sync_all()

@@ -4,7 +4,9 @@
 //! <store>/20261115-051200-threads-4242/     0700
 //!     lock           held by the tool as long as it runs; the kernel frees it however the tool ends
 //!     session.json   what was started: profiler, parameters, target
+//!     profile.drprof the samples, for profilers that have some
 //!     report.json    the result, there only when complete
+//!     flamegraph.html, on-cpu.*, off-cpu.*, ready.*   pictures of them, and other formats
 //!     outcome.json   how it ended; written last
 //! ```
 //!

@@ -1,11 +1,12 @@
 //! A session that this process is writing.
 
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use model::{Report, Timestamp, WindowEnd};
 
-use crate::files::{self, LOCK, MANIFEST, OUTCOME, REPORT, write_error};
+use crate::files::{self, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT, write_error};
 use crate::{Manifest, Outcome, OutcomeStatus, SessionError};
 
 /// A session that this process is writing. Dropped without a word, it is abandoned.
@@ -50,6 +51,15 @@ impl RunningSession {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Keeps the samples of the run beside the report to come: `profile.drprof`, in place of an earlier one.
+    pub fn keep_profile(
+        &self,
+        make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, SessionError> {
+        files::stream_whole(&self.folder, PROFILE, make)?;
+        Ok(self.folder.join(PROFILE))
     }
 
     /// Ends it with a report: done, or cancelled when the user ended it early.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::Report;
 use serde::de::DeserializeOwned;
 
-use crate::files::{self, LOCK, MANIFEST, OUTCOME, REPORT};
+use crate::files::{self, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT};
 use crate::{MANIFEST_SCHEMA, Manifest, Outcome, OutcomeStatus, SessionError};
 
 /// Where a session stands.
@@ -80,6 +80,31 @@ impl Session {
         };
         let id = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Ok(Session { id, folder: folder.to_owned(), manifest, status, outcome })
+    }
+
+    /// Where its samples are, if it has any.
+    #[must_use]
+    pub fn profile(&self) -> Option<PathBuf> {
+        Some(self.folder.join(PROFILE)).filter(|path| path.is_file())
+    }
+
+    /// The names of its files, sorted, without those that mean something only while it runs. Links and folders are
+    /// somebody's own.
+    pub fn files(&self) -> Result<Vec<String>, SessionError> {
+        let read_error = |error| files::read_error(&self.folder)(error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(read_error)? {
+            let entry = entry.map_err(read_error)?;
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if let Some(name) = entry.file_name().into_string().ok().filter(|_| is_file)
+                && name != LOCK
+                && !name.starts_with('.')
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 
     /// Its report.

@@ -187,3 +187,27 @@ fn what_is_no_session_is_neither_listed_nor_removed() {
     assert!(thesis.join("chapters").exists());
     assert_eq!(store.find("last").unwrap().status, Status::Done);
 }
+
+#[test]
+fn a_profile_is_private_whole_and_removed_with_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    let running = store.begin(&manifest()).unwrap();
+    let refused = running.keep_profile(|to| {
+        to.write_all(b"half")?;
+        Err(std::io::ErrorKind::StorageFull.into())
+    });
+    assert!(matches!(refused, Err(SessionError::Write { .. })), "{refused:?}");
+    assert_eq!(store.find("last").unwrap().profile(), None);
+    let path = running.keep_profile(|to| to.write_all(b"samples")).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::write(running.folder().join("notes.txt"), "mine").unwrap();
+    running.finish(&report(WindowEnd::Completed)).unwrap();
+    let session = store.find("last").unwrap();
+    assert_eq!(session.profile(), Some(path.clone()));
+    let files = ["notes.txt", "outcome.json", "profile.drprof", "report.json", "session.json"];
+    assert_eq!(session.files().unwrap(), files);
+    fs::remove_file(session.folder.join("notes.txt")).unwrap();
+    store.remove("last").unwrap();
+    assert!(!session.folder.exists());
+}

@@ -55,7 +55,7 @@ pub struct Sample {
 }
 
 /// Weighed samples on named stacks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// What it shows, in a few words: `thread time`, `allocations`.
     pub title: String,

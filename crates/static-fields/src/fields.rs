@@ -21,6 +21,8 @@ pub struct StaticField {
     pub position: usize,
 }
 
+/// The column of a type with its first field.
+const FIELDS_OF_TYPE: usize = 4;
 const STATIC: usize = 0x10;
 const LITERAL: usize = 0x40;
 /// Deepest nesting of types that is followed.
@@ -30,7 +32,7 @@ const DEEPEST: usize = 64;
 pub fn static_fields(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Vec<StaticField>, Error> {
     let streams = Streams::of(metadata(file)?)?;
     let tables = Tables::of(&streams)?;
-    let names = Names { streams: &streams, tables: &tables };
+    let names = Names::new(&streams, &tables);
     let mut found = Vec::new();
     for row in 1..=tables.rows(FIELD) {
         let flags = tables.cell(FIELD, row, 0).unwrap_or(0);
@@ -39,7 +41,7 @@ pub fn static_fields(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Vec<S
         }
         let name = tables.cell(FIELD, row, 1).and_then(|at| streams.strings.text(at));
         let Some(name) = name.filter(|name| wanted(name)) else { continue };
-        let Some(owner) = names.owner_of(row) else { continue };
+        let Some(owner) = names.owner_of(FIELDS_OF_TYPE, row) else { continue };
         found.push(StaticField {
             owner,
             name: name.to_owned(),
@@ -57,16 +59,20 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    pub(crate) fn new(streams: &'a Streams<'a>, tables: &'a Tables<'a>) -> Names<'a> {
+        Names { streams, tables }
+    }
+
     pub(crate) fn blobs(&self) -> Bytes<'a> {
         self.streams.blobs
     }
 
-    /// The type whose fields contain a row: the last that begins at or before it.
-    fn owner_of(&self, field: usize) -> Option<String> {
+    /// The type whose members, which begin at the row in a column, contain a row: the last that begins at or before it.
+    pub(crate) fn owner_of(&self, column: usize, member: usize) -> Option<String> {
         let (mut low, mut high) = (1, self.tables.rows(TYPE_DEF) + 1);
         while low < high {
             let middle = low.midpoint(high);
-            if self.tables.cell(TYPE_DEF, middle, 4)? <= field {
+            if self.tables.cell(TYPE_DEF, middle, column)? <= member {
                 low = middle + 1;
             } else {
                 high = middle;

@@ -1,4 +1,4 @@
-//! Which types of an assembly declare which static fields.
+//! Which types of an assembly declare which static fields, and what its methods are called.
 //!
 //! ```text
 //!  bytes of a .dll --> portable executable --> metadata root --> tables --> StaticField { owner, name, type }
@@ -12,13 +12,14 @@
 //! The layouts of the three heads ([`PeHead`], [`StreamPlaces`], [`Schema`]) are public: others read metadata where
 //! it lies in the memory of a process, piece by piece.
 //!
-//! It reads no constants, no methods and no debug information, and it opens no file. Layouts: ECMA-335, partition II,
+//! It reads no constants, no code and no debug information, and it opens no file. Layouts: ECMA-335, partition II,
 //! chapters 24 and 25.
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod error;
 mod fields;
+mod methods;
 mod pe;
 mod root;
 mod signature;
@@ -26,6 +27,7 @@ mod tables;
 
 pub use error::Error;
 pub use fields::{StaticField, static_fields};
+pub use methods::{MethodName, method_name};
 pub use pe::PeHead;
 pub use root::StreamPlaces;
 pub use tables::{Place, Schema, table};

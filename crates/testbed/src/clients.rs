@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::TestbedError;
 use crate::packages::{Client, Package};
-use crate::progress::say;
-use crate::search_path;
+use crate::{search_path, system_packages};
 
 /// A client that is there: the program and the arguments that come before our own.
 #[derive(Debug, Clone)]
@@ -26,36 +25,10 @@ pub(crate) fn client_for(package: &Package) -> Result<Found, TestbedError> {
     };
     let missing = |advice: String| TestbedError::ClientMissing { what: package.what, program, advice };
     let by_hand = format!("Install it (on Debian: `apt-get install {debian_package}`) and run this again.");
-    let Some(apt_get) = search_path::find("apt-get") else {
-        return Err(missing(by_hand));
-    };
-    if !rustix::process::geteuid().is_root() {
-        return Err(missing(by_hand));
-    }
-
-    say(&format!("{program} is not installed; installing the system package {debian_package}"));
-    let apt_get = |arguments: &[&str]| {
-        Command::new(&apt_get)
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    // Another process may be installing at this moment: wait for it.
-    let install =
-        ["install", "-y", "--no-install-recommends", debian_package, "-o", "DPkg::Lock::Timeout=600"];
-    // A fresh container image has no package lists, so the first try may fail for that reason alone.
-    if !apt_get(&install) {
-        apt_get(&["update"]);
-        apt_get(&install);
-    }
+    let tried = system_packages::install(program, debian_package).ok_or_else(|| missing(by_hand))?;
     find(package.client).ok_or_else(|| {
         missing(format!(
-            "`apt-get {}` did not bring it. Run that command by hand to see why, then run this again.",
-            install.join(" ")
+            "`{tried}` did not bring it. Run that command by hand to see why, then run this again."
         ))
     })
 }

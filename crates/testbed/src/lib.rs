@@ -28,6 +28,7 @@
 
 #![deny(unsafe_code)]
 
+mod browser;
 mod builder;
 mod cache;
 mod clients;
@@ -52,10 +53,12 @@ mod search_path;
 mod spawner;
 #[expect(unsafe_code, reason = "`pre_exec` is the only way to set the parent-death signal of a child")]
 mod sys;
+mod system_packages;
 mod target;
 mod testbed;
 mod unpack;
 
+pub use crate::browser::Browser;
 pub use crate::builder::{CommandLine, TargetBuilder};
 pub use crate::error::TestbedError;
 pub use crate::inventory::{Inventory, Item, Origin};

@@ -18,6 +18,9 @@ pub enum Frame {
     Unknown,
 }
 
+/// `pop rbp`.
+const POP_RBP: u8 = 0x5d;
+
 /// More pushes than a method has registers to save are a sign of something else.
 const MOST_INSTRUCTIONS: usize = 24;
 
@@ -34,9 +37,16 @@ pub fn skipped_caller(code: &[u8], at: usize, top: &[u64]) -> Option<u64> {
 /// What the method has done with the stack when the instruction at `at` comes next.
 #[must_use]
 pub fn frame_at(code: &[u8], at: usize) -> Frame {
-    // A return: everything was given back.
-    if let Some([0xc3 | 0xc2, ..] | [0xf3, 0xc3, ..]) = code.get(at..) {
-        return Frame::None { words: 0 };
+    // A return, or a jump that takes its place: everything was given back.
+    let before = at.checked_sub(1).and_then(|before| code.get(before));
+    match code.get(at..) {
+        Some([0xc3 | 0xc2, ..] | [0xf3, 0xc3, ..]) => return Frame::None { words: 0 },
+        Some([0xe9, ..] | [0xff, 0xe0 | 0x25, ..] | [0x48, 0xff, 0xe0 | 0x25, ..])
+            if before == Some(&POP_RBP) =>
+        {
+            return Frame::None { words: 0 };
+        }
+        _ => {}
     }
     let mut offset = 0;
     let mut words = 0;
@@ -80,7 +90,7 @@ fn after_prologue(code: &[u8], at: usize, words: usize) -> Frame {
     Frame::Unknown
 }
 
-enum Effect {
+pub(crate) enum Effect {
     Push,
     Reserve(usize),
     Frame,
@@ -89,7 +99,7 @@ enum Effect {
 }
 
 /// The length of an instruction of a prologue, and what it does.
-fn prologue_instruction(code: &[u8]) -> (usize, Effect) {
+pub(crate) fn prologue_instruction(code: &[u8]) -> (usize, Effect) {
     match code {
         // endbr64, nop
         [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, Effect::Nothing),
@@ -146,6 +156,14 @@ mod tests {
         assert_eq!(frame_at(&WITHOUT, 12), Frame::None { words: 0 });
         assert_eq!(skipped_caller(&WITHOUT, 5, &[1, 2, 3, 0x40_0000]), Some(0x40_0000));
         assert_eq!(skipped_caller(&WITHOUT, 5, &[1, 2]), None);
+    }
+
+    #[test]
+    fn a_jump_to_another_method_is_a_return() {
+        // push rbp; mov rbp, rsp; pop rbp; jmp [rip+n]
+        let code = [0x55, 0x48, 0x8b, 0xec, 0x5d, 0xff, 0x25, 0, 0, 0, 0];
+        assert_eq!(frame_at(&code, 4), Frame::Own);
+        assert_eq!(frame_at(&code, 5), Frame::None { words: 0 });
     }
 
     #[test]

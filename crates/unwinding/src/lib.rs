@@ -14,9 +14,12 @@
 //! It names nothing and reads no memory of the target; stack and files are hostile, and no bytes make it panic.
 #![forbid(unsafe_code)]
 
+mod blocked;
 pub mod leaf;
 mod modules;
+mod starts;
 mod walk;
 
+pub use blocked::Code;
 pub use modules::Modules;
 pub use walk::{Reached, Registers, Snapshot, Unwinder};

@@ -28,8 +28,8 @@ pub struct Snapshot<'a> {
     pub stack: &'a [u8],
     /// What the kernel saw by frame pointers, innermost first.
     pub chain: &'a [u64],
-    /// How many frames the kernel looks at, at most.
-    pub chain_limit: usize,
+    /// Whether the kernel stopped at its limit of frames.
+    pub chain_cut: bool,
 }
 
 /// How far a walk got.
@@ -37,6 +37,8 @@ pub struct Snapshot<'a> {
 pub enum Reached {
     /// To the place where threads begin.
     Start,
+    /// To the end of the kernel's chain: where threads begin, or where the chain is broken. Its last frame tells.
+    EndOfChain,
     /// To the end of the copied stack, and the kernel's chain does not continue it.
     EndOfCopy,
     /// To the kernel's limit of frames.
@@ -62,65 +64,88 @@ impl Unwinder {
     /// Walks one stack: `frames` gets its addresses, innermost first; all but the first are return addresses.
     pub fn walk(&mut self, thread: &Snapshot<'_>, frames: &mut Vec<u64>) -> Reached {
         frames.clear();
-        let Registers { instruction, stack, frame } = thread.registers;
-        let mut registers = UnwindRegsX86_64::new(instruction, stack, frame);
+        frames.push(thread.registers.instruction);
+        let mut walk = Walk::begin(thread.registers);
+        match self.go_on(thread, &mut walk, frames) {
+            ended @ (Reached::Start | Reached::Limit) => ended,
+            ended => continue_by_chain(thread, frames, ended),
+        }
+    }
+
+    /// Walks as far as tables and frame pointers lead.
+    pub(crate) fn go_on(&mut self, thread: &Snapshot<'_>, walk: &mut Walk, frames: &mut Vec<u64>) -> Reached {
         let mut read = |address: u64| word(thread, address).ok_or(());
-        let mut address = FrameAddress::from_instruction_pointer(instruction);
-        frames.push(instruction);
-        let ended = loop {
+        loop {
             if frames.len() >= MOST_FRAMES {
                 break Reached::Limit;
             }
-            let step =
-                self.modules.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read);
+            let step = self.modules.unwinder.unwind_frame(
+                walk.address,
+                &mut walk.registers,
+                &mut self.cache,
+                &mut read,
+            );
             match step {
                 Ok(Some(caller)) => {
                     let Some(next) = FrameAddress::from_return_address(caller) else { break Reached::Start };
                     frames.push(caller);
-                    address = next;
+                    walk.address = next;
                 }
                 Ok(None) => break Reached::Start,
                 Err(Error::CouldNotReadStack(at)) if is_behind(thread, at) => break Reached::EndOfCopy,
                 Err(_) => break Reached::Broken,
             }
-        };
-        match ended {
-            Reached::Start | Reached::Limit => ended,
-            _ => continue_by_chain(thread, frames, ended),
+        }
+    }
+}
+
+/// Where a walk is.
+pub(crate) struct Walk {
+    pub(crate) address: FrameAddress,
+    pub(crate) registers: UnwindRegsX86_64,
+}
+
+impl Walk {
+    pub(crate) fn begin(registers: Registers) -> Walk {
+        let Registers { instruction, stack, frame } = registers;
+        Walk {
+            address: FrameAddress::from_instruction_pointer(instruction),
+            registers: UnwindRegsX86_64::new(instruction, stack, frame),
         }
     }
 }
 
 /// Goes on where the kernel's chain has the same frame. Its chain may be longer even if ours broke off.
 fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reached) -> Reached {
-    let limit = thread.chain.len() >= thread.chain_limit;
-    let by_chain = |_: usize| if limit { Reached::Limit } else { Reached::Start };
-    // The outermost frame that both have.
+    let by_chain = if thread.chain_cut { Reached::Limit } else { Reached::EndOfChain };
+    // The outermost frame that both have. Recursion has the same frame many times: a copy that ended in it is continued
+    // from the place in the chain that is as far out, not from the last.
     for at in (0..frames.len()).rev() {
-        let Some(same) = frames.get(at).and_then(|frame| thread.chain.iter().rposition(|link| link == frame))
-        else {
+        let Some(frame) = frames.get(at) else { continue };
+        let places =
+            || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
+        // The chain leaves out callers of frameless leaves, never adds any: its place is no further out than ours.
+        let Some(same) = places().filter(|place| *place <= at).last().or_else(|| places().next()) else {
             continue;
         };
         let rest = thread.chain.get(same + 1..).unwrap_or_default();
-        if rest.len() >= frames.len() - at - 1 {
-            frames.truncate(at + 1);
-            frames.extend_from_slice(rest);
-            // A chain that ends by itself ends at the start of the thread, or where it was broken: the caller of
-            // this crate looks at the last frame to tell.
-            return if rest.is_empty() { ended } else { by_chain(at) };
+        if rest.len() < frames.len() - at - 1 {
+            return ended;
         }
-        return ended;
+        frames.truncate(at + 1);
+        frames.extend_from_slice(rest);
+        return if rest.is_empty() { ended } else { by_chain };
     }
     if thread.chain.len() > frames.len() {
         frames.clear();
         frames.extend_from_slice(thread.chain);
-        return by_chain(0);
+        return by_chain;
     }
     ended
 }
 
 /// A word of the copied stack.
-fn word(thread: &Snapshot<'_>, address: u64) -> Option<u64> {
+pub(crate) fn word(thread: &Snapshot<'_>, address: u64) -> Option<u64> {
     let at = usize::try_from(address.checked_sub(thread.registers.stack)?).ok()?;
     let bytes = thread.stack.get(at..at.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
@@ -155,7 +180,7 @@ mod tests {
     fn frame_pointers_lead_to_the_start() {
         let stack = linked(5);
         let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
-        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_limit: 127 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_cut: false };
         let mut frames = Vec::new();
         assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
         assert_eq!(frames.len(), 6);
@@ -166,11 +191,11 @@ mod tests {
         let stack = linked(5);
         let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
         let chain = [0x50_0000, 0x40_0000, 0x40_0001, 0x40_0002, 0x40_0003, 0x40_0004];
-        let snapshot = Snapshot { registers, stack: &stack[..40], chain: &chain, chain_limit: 127 };
+        let snapshot = Snapshot { registers, stack: &stack[..40], chain: &chain, chain_cut: false };
         let mut frames = Vec::new();
-        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::EndOfChain);
         assert_eq!(frames, chain);
-        let cut = Snapshot { chain_limit: 6, ..snapshot };
+        let cut = Snapshot { chain_cut: true, ..snapshot };
         assert_eq!(unwinder().walk(&cut, &mut frames), Reached::Limit);
         // Without a chain the copy is all there is.
         let alone = Snapshot { chain: &[], ..snapshot };
@@ -179,16 +204,33 @@ mod tests {
     }
 
     #[test]
+    fn recursion_is_continued_where_the_copy_ended() {
+        // Every frame of a recursion returns to the same place: 40_0000 five times, then the start.
+        let mut stack = linked(6);
+        for frame in stack.chunks_exact_mut(16).take(5) {
+            frame[8..].copy_from_slice(&0x40_0000u64.to_le_bytes());
+        }
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let mut chain = vec![0x50_0000];
+        chain.extend([0x40_0000; 5]);
+        chain.push(0x40_0005);
+        let snapshot = Snapshot { registers, stack: &stack[..40], chain: &chain, chain_cut: false };
+        let mut frames = Vec::new();
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::EndOfChain);
+        assert_eq!(frames, chain, "no frame twice, none missing");
+    }
+
+    #[test]
     fn a_stack_that_leads_in_circles_ends() {
         let mut stack = linked(2);
         stack[16..24].copy_from_slice(&0x1000u64.to_le_bytes());
         let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
-        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_limit: 127 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_cut: false };
         let mut frames = Vec::new();
         let _ = unwinder().walk(&snapshot, &mut frames);
         assert!(frames.len() <= MOST_FRAMES);
         let wild = Registers { instruction: u64::MAX, stack: u64::MAX - 4, frame: u64::MAX };
-        let snapshot = Snapshot { registers: wild, stack: &stack, chain: &[], chain_limit: 127 };
+        let snapshot = Snapshot { registers: wild, stack: &stack, chain: &[], chain_cut: false };
         assert_ne!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
     }
 }

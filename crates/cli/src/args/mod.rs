@@ -1,12 +1,15 @@
 //! The command line as it is typed. Nothing here does any work.
 
 pub mod counters;
+pub mod cpu_diff;
 pub mod dump;
 pub mod gcdump;
+pub mod kernel;
 mod sessions;
 mod spelling;
 pub mod symbols;
 mod target;
+pub mod top;
 pub mod trace;
 pub mod trace_convert;
 
@@ -17,6 +20,7 @@ use clap::{Args, Parser, Subcommand};
 pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
+pub use kernel::{CpuArgs, OffCpuArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use spelling::with_equals_signs;
 pub use symbols::SymbolsArgs;
@@ -29,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   drdotnet ps                              list the .NET processes
   drdotnet info -p 4242                    what one is, and what it would tell
+  drdotnet cpu -p 4242                     a flame graph of where its CPU time goes
   drdotnet run exceptions -p 4242          ask one question
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters
@@ -68,8 +73,17 @@ pub enum Command {
     /// Ask one question of a process
     #[command(override_usage = RUN_USAGE, after_help = crate::commands::run_help())]
     Run(RunArgs),
+    /// Where a process uses the CPU: a flame graph down into the kernel
+    #[command(override_usage = kernel::CPU_USAGE, after_help = kernel::CPU_EXAMPLES)]
+    Cpu(CpuArgs),
+    /// Where threads of a process wait: a flame graph by waiting time
+    #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
+    OffCpu(OffCpuArgs),
     /// Record events into a file, and look into such files
     Trace(TraceArgs),
+    /// Show the hottest methods and threads of a process, live
+    #[command(override_usage = top::USAGE, after_help = top::HELP)]
+    Top(top::TopArgs),
     /// Show or record the counters of processes
     Counters(CountersArgs),
     /// The heap of a process: what is on it, what grew, what holds it

@@ -23,7 +23,7 @@ pub enum SessionCommand {
     Show(ShowArgs),
     /// Open the report of one in the browser
     Open(OpenArgs),
-    /// Write the report of one in another format
+    /// Put all of one into an archive, or its report into a file
     Export(ExportArgs),
     /// Remove some
     Rm(RemoveArgs),
@@ -62,10 +62,12 @@ pub struct ExportArgs {
     /// Id, its unique beginning, `last`, or the path of a session folder
     #[arg(default_value = "last")]
     pub session: String,
-    /// terminal, markdown, html or json [default: as the file is called, or markdown]
+    /// zip for all of it, or terminal, markdown, html or json for the report
+    /// alone [default: as FILE is called; without one zip]
     #[arg(short, long)]
     pub format: Option<String>,
-    /// Write to this file [default: standard output]
+    /// Write to this file [default: ID.zip here for an archive, standard output
+    /// for a report]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

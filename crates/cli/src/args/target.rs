@@ -15,7 +15,7 @@ pub enum Which {
 }
 
 impl Which {
-    fn new(pid: Option<ProcessId>, name: Option<&String>, word: Option<&String>) -> Which {
+    pub(super) fn new(pid: Option<ProcessId>, name: Option<&String>, word: Option<&String>) -> Which {
         match (pid, name, word) {
             (Some(pid), _, _) => Which::Pid(pid),
             (_, Some(name), _) => Which::Name(name.clone()),

@@ -10,8 +10,10 @@ Formats:
   chromium     ui.perfetto.dev or chrome://tracing: threads on a time line
   folded       a line for each stack, for grep, diff and flamegraph.pl
   flamegraph   an SVG picture for any browser
+  html         a page for any browser: search, zoom, threads, callers
   pprof        go tool pprof
   firefox      profiler.firefox.com
+  perf-script  as perf script prints it, for FlameScope and many others
 
 Views:
   thread-time    where threads spent their time, working or waiting
@@ -20,6 +22,7 @@ Views:
   contention     where threads waited for locks, in time
   waits          where they waited for anything else (.NET 9 and newer)
   exceptions     where exceptions were thrown
+Of a stored profile (.drprof): on-cpu, off-cpu, ready.
 
 Examples:
   drdotnet trace convert app.nettrace
@@ -44,7 +47,7 @@ pub struct StacksArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CONVERT_HELP)]
 pub struct ConvertArgs {
-    /// The .nettrace file
+    /// The .nettrace file, or a stored profile (.drprof)
     pub file: PathBuf,
     /// Which format
     #[arg(long, value_name = "FORMAT", default_value = "speedscope")]

@@ -162,18 +162,24 @@ fn cannot_call(process: &DotnetProcess) -> bool {
 
 /// The process with a runtime in it, and with its socket, among the program and all that it started.
 fn runtime_in(program: ProcessId) -> Option<ProcessId> {
+    family(program).into_iter().find(|&pid| {
+        Process::new(pid).runtime_mark().is_some()
+            && find(pid, &quick()).is_ok_and(|process| process.endpoint.is_some())
+    })
+}
+
+/// A process, and all that it started and they started, as far as they live.
+pub fn family(first: ProcessId) -> Vec<ProcessId> {
     let parent = |pid: ProcessId| Process::new(pid).stat().ok().map(|stat| (pid, stat.parent));
-    let parents: Vec<(ProcessId, u32)> = process_ids().ok()?.into_iter().filter_map(parent).collect();
-    let mut family = vec![program];
+    let parents: Vec<(ProcessId, u32)> =
+        process_ids().unwrap_or_default().into_iter().filter_map(parent).collect();
+    let mut family = vec![first];
     let mut next = 0;
     while let Some(&one) = family.get(next) {
         family.extend(parents.iter().filter(|(_, parent)| *parent == one.0).map(|(pid, _)| *pid));
         next += 1;
     }
-    family.into_iter().find(|&pid| {
-        Process::new(pid).runtime_mark().is_some()
-            && find(pid, &quick()).is_ok_and(|process| process.endpoint.is_some())
-    })
+    family
 }
 
 fn quick() -> Options {
@@ -242,6 +248,14 @@ impl Program {
                 Ok(None) if begin.elapsed() < time => std::thread::sleep(GLANCE),
                 outcome => return outcome.ok().flatten(),
             }
+        }
+    }
+
+    /// Ends it, and says how it ended.
+    pub fn farewell(self) {
+        match self.stop() {
+            Some(status) => output::to_stderr(&format!("the program ended by itself ({status})\n")),
+            None => output::to_stderr("stopped the program that was started for this\n"),
         }
     }
 

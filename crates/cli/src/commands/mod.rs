@@ -1,17 +1,22 @@
 //! One file per command.
 
 mod counters;
+mod cpu_diff;
 #[cfg(feature = "demo")]
 mod demo;
 mod dump;
 mod gcdump;
 mod info;
+mod keeping;
+mod kernel;
 mod launching;
 mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod stored_profile;
 mod symbols;
+mod top;
 mod trace;
 
 pub use ps::short_command;
@@ -19,6 +24,7 @@ pub use run::run_help;
 pub use symbols::State as SymbolState;
 
 use crate::args::Command;
+use crate::args::kernel::CpuAction;
 use crate::explain::Failure;
 use crate::screen::Screen;
 
@@ -29,6 +35,12 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),
+        Command::Cpu(args) => match &args.action {
+            Some(CpuAction::Diff(args)) => cpu_diff::cpu_diff(args, screen),
+            None => kernel::cpu(&args, screen),
+        },
+        Command::OffCpu(args) => kernel::off_cpu(&args, screen),
+        Command::Top(args) => top::top(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),

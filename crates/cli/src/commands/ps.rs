@@ -9,7 +9,7 @@ use reports::{Colour, LONGEST_PROSE, LastColumn, TerminalStyle, printable, print
 
 use command::arguments;
 pub use command::short_command;
-pub use row::ProcessRow;
+pub use row::{ProcessRow, reach_words};
 
 use super::json;
 use crate::args::PsArgs;

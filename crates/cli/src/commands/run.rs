@@ -1,13 +1,14 @@
 //! `drdotnet run`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use discovery::DotnetProcess;
-use model::{Report, Timestamp, WindowEnd, format_duration, parse_duration};
+use model::{Report, WindowEnd, format_duration, parse_duration};
 use profilers::{Engine, PROFILERS, Profiler, Run, Settings, by_id};
 use reports::printable;
-use sessions::{MANIFEST_SCHEMA, Manifest, RunningSession, Store};
+use sessions::RunningSession;
 
+use super::keeping;
 use super::launching::{self, Program};
 use crate::args::RunArgs;
 use crate::control::{Interrupt, Second, UserControl};
@@ -43,11 +44,7 @@ impl Plan {
     fn new(args: &RunArgs) -> Result<Plan, Failure> {
         let profiler = by_id(&args.profiler)?;
         let spec = profiler.spec();
-        if let Some(folder) = args.output.as_deref().filter(|path| looks_like_a_file(path)) {
-            return Err(Failure::new(Code::BadParameter, format!("-o {} is no folder's name", folder.display()))
-                .why("a session is a folder")
-                .next("--json > FILE   writes the report to a file; or later: drdotnet sessions export last -o FILE"));
-        }
+        keeping::check_folder(args.output.as_deref())?;
         Ok(Plan {
             profiler,
             settings: Settings::new(spec, args.settings.iter().map(String::as_str))?,
@@ -56,12 +53,6 @@ impl Plan {
             json: args.json,
         })
     }
-}
-
-/// Other tools take a file for `-o`; a folder called `report.json` would surprise everybody.
-fn looks_like_a_file(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    !path.is_dir() && extension.is_some_and(|extension| matches!(extension, "json" | "html" | "md" | "txt"))
 }
 
 /// Asks one question.
@@ -91,8 +82,9 @@ fn ask(
     screen: &Screen,
 ) -> Result<(), Failure> {
     // Before the target is looked at: a disk that cannot be written must not cost a measurement.
-    let session = begin_session(plan, process)?;
     let spec = plan.profiler.spec();
+    let manifest = keeping::manifest(spec, &plan.settings, process, plan.duration);
+    let session = keeping::begin(plan.output.as_deref(), &manifest)?;
     let what = format!(
         "{}: looking at {} (pid {}) for {}",
         spec.id,
@@ -107,7 +99,7 @@ fn ask(
     progress.end();
     let started_here = program.is_some();
     if let Some(program) = program {
-        farewell(program);
+        program.farewell();
     }
     match outcome {
         Ok(report) => deliver(plan, &report, session, started_here, screen),
@@ -115,40 +107,6 @@ fn ask(
             session.fail(&error.to_string())?;
             Err(error.into())
         }
-    }
-}
-
-fn begin_session(plan: &Plan, process: &DotnetProcess) -> Result<RunningSession, Failure> {
-    let spec = plan.profiler.spec();
-    let manifest = Manifest {
-        schema: MANIFEST_SCHEMA.to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        profiler: spec.id.to_owned(),
-        parameters: plan.settings.all(),
-        target: process.target(),
-        started_at: Timestamp::now(),
-        requested_ns: u64::try_from(plan.duration.as_nanos()).unwrap_or(u64::MAX),
-    };
-    Ok(match &plan.output {
-        Some(folder) => RunningSession::begin_in(folder, &manifest)?,
-        None => {
-            let store = Store::of_user();
-            if store.is_makeshift() {
-                let session = store.begin(&manifest)?;
-                let folder = store.root().display();
-                output::to_stderr(&format!("no home folder can be written; the session goes to {folder}\n"));
-                return Ok(session);
-            }
-            store.begin(&manifest)?
-        }
-    })
-}
-
-/// Stops the program that was started for this, and says how it ended.
-pub(super) fn farewell(program: Program) {
-    match program.stop() {
-        Some(status) => output::to_stderr(&format!("the program ended by itself ({status})\n")),
-        None => output::to_stderr("stopped the program that was started for this\n"),
     }
 }
 
@@ -166,17 +124,7 @@ fn deliver(
         reports::terminal::render(report, &screen.report_style())
     };
     let shown = output::to_stdout(&text);
-    let folder = session.folder().to_owned();
-    let kept = match &plan.output {
-        Some(_) => {
-            let folder = folder.display();
-            format!("kept in {folder} (drdotnet sessions open {folder}   shows it in a browser)")
-        }
-        None => {
-            let id = folder.file_name().unwrap_or_default().to_string_lossy();
-            format!("kept as session {id} (drdotnet sessions open last)")
-        }
-    };
+    let kept = keeping::kept_words(session.folder(), plan.output.is_some());
     session
         .finish(report)
         .map_err(|error| Failure::from(error).also("the report above is complete, but it is not kept"))?;
@@ -184,13 +132,7 @@ fn deliver(
     output::to_stderr(&format!("\n{kept}\n"));
     // A program that we started may end when it likes; somebody's service may not.
     if report.window.end == WindowEnd::TargetExited && !started_here {
-        let measured = format_duration(std::time::Duration::from_nanos(report.window.measured_ns));
-        return Err(Failure::new(
-            Code::TargetEnded,
-            format!("process {} ended in the middle, after {measured}", report.target.pid),
-        )
-        .why("the report above covers the time until then")
-        .next("drdotnet ps   lists the processes that are there now"));
+        return Err(keeping::ended_in_the_middle(report));
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `drdotnet sessions`
 
+mod archive;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -16,6 +18,8 @@ use crate::explain::Failure;
 use crate::output;
 use crate::screen::Screen;
 
+/// What the archive of everything is called among the formats.
+const ARCHIVE: &str = "zip";
 /// Name and version of the JSON form.
 const SCHEMA: &str = "drdotnet.sessions/1";
 
@@ -37,7 +41,9 @@ pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
         }
         SessionCommand::Open(args) => open(&store.find(&args.session)?),
         SessionCommand::Export(args) => {
-            let format = format_of(args.format.as_deref(), args.output.as_deref())?;
+            let Some(format) = format_of(args.format.as_deref(), args.output.as_deref())? else {
+                return archive::export(&store.find(&args.session)?, args.output.as_deref());
+            };
             let text = format.render(&store.find(&args.session)?.report()?);
             match &args.output {
                 Some(path) => {
@@ -67,17 +73,21 @@ pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
     }
 }
 
-/// The format that was asked for, or that the file's name asks for.
-fn format_of(id: Option<&str>, file: Option<&Path>) -> Result<&'static Format, Failure> {
+/// The format of a report that was asked for, or that the file's name asks for; none is the archive of everything.
+fn format_of(id: Option<&str>, file: Option<&Path>) -> Result<Option<&'static Format>, Failure> {
     let extension = file.and_then(|file| file.extension()).and_then(|extension| extension.to_str());
     let by_file = FORMATS.iter().find(|format| Some(format.extension) == extension);
     let id = match (id, by_file) {
         (Some(id), _) => id,
-        (None, Some(format)) => return Ok(format),
+        (None, Some(format)) => return Ok(Some(format)),
+        (None, None) if file.is_none() || extension == Some(ARCHIVE) => ARCHIVE,
         (None, None) => "markdown",
     };
-    Format::by_id(id).ok_or_else(|| {
-        let ids: Vec<&str> = FORMATS.iter().map(|format| format.id).collect();
+    if id == ARCHIVE {
+        return Ok(None);
+    }
+    Format::by_id(id).map(Some).ok_or_else(|| {
+        let ids: Vec<&str> = [ARCHIVE].into_iter().chain(FORMATS.iter().map(|format| format.id)).collect();
         let failure = Failure::new(Code::UnknownProfiler, format!("there is no format '{id}'"));
         match profilers::closest(id, ids.iter().copied()) {
             Some(near) => failure.next(format!("did you mean '{near}'?")),

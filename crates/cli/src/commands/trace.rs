@@ -7,6 +7,8 @@ mod report;
 mod top_n;
 mod trace_file;
 
+pub use collect::may_die_with_the_tool;
+
 use crate::args::trace::{TraceArgs, TraceCommand};
 use crate::explain::Failure;
 use crate::screen::Screen;

@@ -49,6 +49,9 @@ fn kind_of(path: &Path, head: &[u8]) -> Option<(&'static str, &'static str)> {
         [0x7f, b'E', b'L', b'F', ..] | [b'M', b'D', b'M', b'P', ..] => {
             ("a memory dump", "a dump has no events; drdotnet trace collect -p PID   records them")
         }
+        _ if stored_profiles::is_stored_profile(head) => {
+            ("a stored profile", "drdotnet trace convert FILE   writes it for a viewer")
+        }
         _ if text.starts_with("PERFILE2") => ("data of the Linux tool perf", "perf report reads it"),
         _ if text.contains("!FastSerialization.1") => (
             "a heap dump (.gcdump) or a trace of .NET Core 2",

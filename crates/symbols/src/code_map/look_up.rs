@@ -9,8 +9,9 @@ use crate::il_maps::IlMap;
 use crate::method::{Code, MethodIndex, MethodKind, MethodRef, Module, Position};
 use crate::text::TextId;
 
-/// How far before an address its method is looked for when pieces of code overlap.
-const MAX_OVERLAPS: usize = 64;
+/// How far before an address its method is looked for when pieces of code overlap. A program that makes code all the time
+/// uses one place again and again.
+const MAX_OVERLAPS: usize = 512;
 
 /// Code that is known by its entry point alone is taken to be no longer than this.
 const ENTRY_POINT_REACH: u64 = 16 << 10;
@@ -84,21 +85,32 @@ impl CodeMap {
         self.find(position.byte(address), there).or_else(|| self.method_for(address, position))
     }
 
+    /// All methods that were at an address, one after the other: more than one if code was unloaded and its place used
+    /// again.
+    pub fn methods_over(&self, address: CodeAddress, position: Position) -> impl Iterator<Item = MethodRef<'_>> {
+        self.over(position.byte(address))
+    }
+
     /// The frame at an address at a moment: see [`CodeMap::method_at`].
     #[must_use]
     pub fn frame_at(&self, address: CodeAddress, position: Position, at_ns: u64) -> Option<Frame> {
         Some(self.method_at(address, position, at_ns)?.frame())
     }
 
-    fn find(&self, address: u64, wanted: impl Fn(&Code) -> bool) -> Option<MethodRef<'_>> {
+    fn over(&self, address: u64) -> impl Iterator<Item = MethodRef<'_>> {
         debug_assert!(!self.unsettled, "settle() comes before look-ups");
         up_to(&self.by_start, address)
             .iter()
             .rev()
             .take(MAX_OVERLAPS)
-            .take_while(|one| address < one.furthest)
+            .take_while(move |one| address < one.furthest)
             .filter_map(|one| self.get(one.index))
-            .filter(|method| address < method.code.end() && wanted(method.code))
+            .filter(move |method| address < method.code.end())
+    }
+
+    fn find(&self, address: u64, wanted: impl Fn(&Code) -> bool) -> Option<MethodRef<'_>> {
+        self.over(address)
+            .filter(|method| wanted(method.code))
             .max_by_key(|method| (method.code.until_ns == u64::MAX, method.code.from_ns, method.index))
     }
 

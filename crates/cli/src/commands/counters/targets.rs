@@ -4,7 +4,6 @@ use discovery::DotnetProcess;
 
 use crate::args::counters::ManyTargets;
 use crate::commands::launching::{self, Program};
-use crate::commands::run::farewell;
 use crate::control::Interrupt;
 use crate::explain::{Failure, unreachable};
 use crate::selection::select;
@@ -45,7 +44,7 @@ impl Targets {
     /// Ends the program that was started for this.
     pub fn farewell(&mut self) {
         if let Some(program) = self.program.take() {
-            farewell(program);
+            program.farewell();
         }
     }
 }

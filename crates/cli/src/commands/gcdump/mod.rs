@@ -5,6 +5,8 @@ mod collecting;
 mod file;
 mod show;
 
+pub use file::host;
+
 use crate::args::gcdump::{GcdumpArgs, GcdumpCommand};
 use crate::explain::Failure;
 use crate::screen::Screen;

@@ -1,5 +1,7 @@
 //! `drdotnet trace convert`
 
+mod stored;
+
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,12 +15,12 @@ use trace_views::{Detail, Lines, Reading, View};
 
 use super::trace_file::{self, SummaryJson};
 use crate::args::trace_convert::ConvertArgs;
-use crate::commands::json;
+use crate::commands::{json, stored_profile};
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::layout::hanging;
-use crate::output::{self, Keeping};
+use crate::output::{self, Keeping, Stoppable};
 use crate::screen::Screen;
 
 /// Name and version of the JSON form.
@@ -35,6 +37,9 @@ pub fn convert(args: &ConvertArgs, screen: &Screen) -> Result<(), Failure> {
     let interrupt = Interrupt::listen(Second::EndsAtOnce)
         .map_err(|error| Failure::new(Code::Unexpected, format!("listening for Ctrl+C: {error}")))?;
     let place = Place::new(&args.file, args.output.as_deref(), format)?;
+    if stored_profile::is_stored(&args.file) {
+        return stored::convert(args, format, grouping, &place, &interrupt, screen);
+    }
     let detail = if format.is_time_line { Detail::TimeLine } else { Detail::Totals };
     let lines = if format.has_lines { Lines::Apart } else { Lines::Merged };
     let (profile, reading) = trace_file::read_stacks(&args.file, &args.stacks, detail, lines)?;
@@ -89,55 +94,18 @@ impl Place {
         }
         Ok(Place::File(path))
     }
-}
 
-/// The name with the extension of the format: instead of the one it has, as dotnet-trace does it.
-fn with_extension(path: &Path, format: &Format) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if name.to_ascii_lowercase().ends_with(&format!(".{}", format.extension)) {
-        return path.to_owned();
-    }
-    path.with_extension(format.extension)
-}
-
-/// Writes until the user has had enough.
-struct Stoppable<'a> {
-    to: &'a mut dyn Write,
-    interrupt: &'a Interrupt,
-    bytes: u64,
-}
-
-impl Write for Stoppable<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.interrupt.is_asked() {
-            return Err(std::io::Error::other("stopped by the user; nothing was kept"));
-        }
-        let count = self.to.write(bytes)?;
-        self.bytes += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.to.flush()
-    }
-}
-
-/// What is written.
-struct Written<'a> {
-    format: &'static Format,
-    grouping: Grouping,
-    profile: &'a Profile,
-    reading: &'a Reading,
-}
-
-impl Written<'_> {
-    /// Writes it; the number of bytes.
-    fn write_to(&self, place: &Place, interrupt: &Interrupt) -> Result<u64, Failure> {
+    /// Writes something there; the number of bytes.
+    fn write(
+        &self,
+        interrupt: &Interrupt,
+        make: impl FnOnce(&mut dyn Write) -> Result<(), FormatError>,
+    ) -> Result<u64, Failure> {
         let mut bytes = 0;
         let mut refused = None;
-        let mut write = |to: &mut dyn Write| {
-            let mut to = Stoppable { to, interrupt, bytes: 0 };
-            let result = self.format.write(self.profile, self.grouping, &mut to);
+        let write = |to: &mut dyn Write| {
+            let mut to = Stoppable::new(to, interrupt);
+            let result = make(&mut to);
             bytes = to.bytes;
             match result {
                 Ok(()) => Ok(()),
@@ -148,8 +116,8 @@ impl Written<'_> {
                 }
             }
         };
-        let result = match place {
-            Place::File(path) => output::stream_to_file(path, Keeping::Repeatable, &mut write),
+        let result = match self {
+            Place::File(path) => output::stream_to_file(path, Keeping::Repeatable, write),
             Place::Stdout => match write(&mut std::io::stdout().lock()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     Err(Failure::new(Code::Disk, format!("writing to standard output: {error}")))
@@ -163,6 +131,38 @@ impl Written<'_> {
         }
     }
 
+    /// What it is called.
+    fn name(&self) -> String {
+        match self {
+            Place::File(path) => path.display().to_string(),
+            Place::Stdout => "standard output".to_owned(),
+        }
+    }
+}
+
+/// The name with the extension of the format: instead of the one it has, as dotnet-trace does it.
+fn with_extension(path: &Path, format: &Format) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.to_ascii_lowercase().ends_with(&format!(".{}", format.extension)) {
+        return path.to_owned();
+    }
+    path.with_extension(format.extension)
+}
+
+/// What is written.
+struct Written<'a> {
+    format: &'static Format,
+    grouping: Grouping,
+    profile: &'a Profile,
+    reading: &'a Reading,
+}
+
+impl Written<'_> {
+    /// Writes it; the number of bytes.
+    fn write_to(&self, place: &Place, interrupt: &Interrupt) -> Result<u64, Failure> {
+        place.write(interrupt, |to| self.format.write(self.profile, self.grouping, to))
+    }
+
     fn title(&self) -> String {
         self.reading.view.map_or_else(|| self.profile.title.clone(), |view| view.title().to_owned())
     }
@@ -170,17 +170,8 @@ impl Written<'_> {
     fn text(&self, place: &Place, bytes: u64, screen: &Screen) -> String {
         let summary = &self.reading.summary;
         let mut text = String::new();
-        let mut row = |title: &str, words: &str| {
-            text += &format!(
-                "{title:<9} {}\n",
-                hanging(10, &reports::printable_within(words, 1000), screen.error_width())
-            );
-        };
-        let name = match place {
-            Place::File(path) => path.display().to_string(),
-            Place::Stdout => "standard output".to_owned(),
-        };
-        row("Written", &format!("{name} ({}, {})", self.format.title, format_bytes(bytes)));
+        let mut row = |title: &str, words: &str| text += &row(title, words, screen);
+        row("Written", &format!("{} ({}, {})", place.name(), self.format.title, format_bytes(bytes)));
         row("Shows", &self.shows());
         let others: Vec<String> = summary
             .views
@@ -240,15 +231,17 @@ impl Written<'_> {
             format: self.format.id,
             merged: self.grouping == Grouping::Merged,
             view: self.reading.view.map(View::id),
-            unit: match self.profile.weight {
-                Weight::Nanoseconds => "nanoseconds",
-                Weight::Bytes => "bytes",
-                Weight::Count => "count",
-            },
+            unit: unit(self.profile.weight),
             total: self.profile.total(),
             trace: SummaryJson::new(&self.reading.summary),
         }
     }
+}
+
+/// A line of what is told.
+fn row(title: &str, words: &str, screen: &Screen) -> String {
+    let words = hanging(10, &reports::printable_within(words, 1000), screen.error_width());
+    format!("{title:<9} {words}\n")
 }
 
 /// A weight, as people read it.
@@ -257,6 +250,15 @@ pub fn weight(kind: Weight, total: u64) -> String {
         Weight::Nanoseconds => format_duration(Duration::from_nanos(total)),
         Weight::Bytes => format_bytes(total),
         Weight::Count => format_whole(total, Unit::Count),
+    }
+}
+
+/// What weights are, in JSON.
+fn unit(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Nanoseconds => "nanoseconds",
+        Weight::Bytes => "bytes",
+        Weight::Count => "count",
     }
 }
 

@@ -7,7 +7,6 @@ use model::Unit;
 use reports::printable;
 use reports::value::format_number;
 
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Above this, powers of ten are shown.
 const LARGE: f64 = 1e12;
 
@@ -70,26 +69,6 @@ pub fn name(counter: &Counter, reading: &Reading, interval: Duration) -> String 
     }
 }
 
-/// The last values in so many characters; each stands for one interval, newest at the right.
-pub fn trend(history: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator, width: usize) -> String {
-    let skip = history.len().saturating_sub(width);
-    let values: Vec<f64> = history.skip(skip).collect();
-    let finite = || values.iter().copied().filter(|value| value.is_finite());
-    let (min, max) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
-    values.iter().map(|value| bar(*value, min, max)).collect()
-}
-
-fn bar(value: f64, min: f64, max: f64) -> char {
-    if !value.is_finite() {
-        return ' ';
-    }
-    // Halved before the subtraction, which could overflow to infinity.
-    let share = (value / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0);
-    // A flat line gives 0 / 0, which is above no step and so the lowest bar.
-    let steps = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-    BARS[steps.iter().filter(|step| share * 8.0 >= **step).count()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,14 +85,5 @@ mod tests {
         );
         assert_eq!([change(-0.25, Some("ms")), value(0.0, Some("s"))], ["-250 us", "0"]);
         assert_eq!([change(2.0, None), change(-2.0, None), change(0.0, None)], ["+2", "-2", "0"]);
-    }
-
-    #[test]
-    fn trends_show_the_newest_values_and_gaps() {
-        assert_eq!(trend([0.0, 1.0, 2.0, 3.0].into_iter(), 10), "▁▃▆█");
-        assert_eq!(trend([9.0, 0.0, 1.0].into_iter(), 2), "▁█");
-        assert_eq!(trend([1.0, f64::NAN, 1.0].into_iter(), 5), "▁ ▁");
-        assert_eq!(trend([f64::MAX, f64::MIN].into_iter(), 5), "█▁");
-        assert_eq!(trend([1.0].into_iter(), 0), "");
     }
 }

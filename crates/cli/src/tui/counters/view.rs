@@ -5,15 +5,16 @@ use std::time::Instant;
 use model::format_duration;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use reports::printable_within;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
-use super::figures::{change, name, trend, value};
+use super::figures::{change, name, value};
 use super::rows::{Label, Row, moved, primary, rows, title};
 use super::state::State;
+use crate::tui::paint::{Paint, fit, trend};
 
 /// Columns of a value and of a change.
 const VALUE: usize = 14;
@@ -185,68 +186,4 @@ fn notes(state: &State, width: usize) -> Vec<Line<'static>> {
     }
     lines.truncate(MOST_NOTES);
     lines
-}
-
-/// A text in exactly so many columns.
-fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return format!("{text}{}", " ".repeat(width - text.width()));
-    }
-    let mut out = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        let columns = c.width().unwrap_or(0);
-        if used + columns + 1 > width {
-            break;
-        }
-        out.push(c);
-        used += columns;
-    }
-    if width > used {
-        out.push('…');
-        used += 1;
-    }
-    out + &" ".repeat(width.saturating_sub(used))
-}
-
-struct Paint {
-    colour: bool,
-}
-
-impl Paint {
-    fn with(&self, colour: Color, plain: Modifier) -> Style {
-        if self.colour {
-            Style::new().fg(colour).add_modifier(plain)
-        } else {
-            Style::new().add_modifier(plain)
-        }
-    }
-
-    fn bar(&self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
-    }
-
-    fn dim(&self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
-
-    fn title(&self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
-    }
-
-    fn provider(&self) -> Style {
-        self.with(Color::Cyan, Modifier::BOLD)
-    }
-
-    fn trend(&self) -> Style {
-        self.with(Color::Green, Modifier::empty())
-    }
-
-    fn trouble(&self) -> Style {
-        self.with(Color::Red, Modifier::BOLD)
-    }
-
-    fn note(&self) -> Style {
-        self.with(Color::Yellow, Modifier::empty())
-    }
 }

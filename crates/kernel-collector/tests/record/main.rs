@@ -1,28 +1,44 @@
 //! Real processes, recorded.
 
+mod lives;
+mod off_cpu;
+mod ordinary_user;
+
 use std::time::{Duration, Instant};
 
-use kernel_collector::{Collecting, Recorded, Request, Target};
-use model::FrameKind;
+use kernel_collector::{Collecting, Recorded, RecordedProcess, Request, Target};
+use model::{FrameKind, ProcessId};
 use perf_sampler::{Collect, Wake};
 use stacks::Profile;
 use testbed::Runtime;
 
-fn target_of(target: &testbed::Target) -> Target {
-    Target::from(
-        &discovery::find(model::ProcessId(target.pid()), &discovery::Options::default())
-            .expect("it is there"),
-    )
+/// How long anything may take.
+const LONG: Duration = Duration::from_secs(60);
+
+fn pid(target: &testbed::Target) -> ProcessId {
+    ProcessId(target.pid())
 }
 
-/// Records until there are so many samples.
-fn record(targets: Vec<Target>, collect: Collect, samples: u64) -> Recorded {
-    let mut request = Request::new(targets, collect);
-    request.sampling.rate_hz = 499;
+fn target_of(target: &testbed::Target) -> Target {
+    found(pid(target))
+}
+
+fn found(pid: ProcessId) -> Target {
+    Target::from(&discovery::find(pid, &discovery::Options::default()).expect("it is there"))
+}
+
+fn start(patient: &str) -> testbed::Target {
+    testbed::shared().target(patient, Runtime::Net9).start().expect("the patient starts")
+}
+
+/// Records until there is enough.
+fn record_until(request: Request, mut enough: impl FnMut(&Collecting) -> bool) -> Recorded {
+    // Tests run beside others; as an ordinary user it may not.
+    perf_sampler::prefer_this_thread();
     let mut collecting = Collecting::start(request).expect("root may sample");
     let begin = Instant::now();
-    while collecting.counts().on_cpu + collecting.counts().wait_stacks < samples {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", collecting.counts());
+    while !enough(&collecting) {
+        assert!(begin.elapsed() < LONG, "{:?}", collecting.counts());
         if collecting.wait(Duration::from_millis(200)).expect("it waits") == Wake::TargetsEnded {
             break;
         }
@@ -30,15 +46,38 @@ fn record(targets: Vec<Target>, collect: Collect, samples: u64) -> Recorded {
     collecting.finish()
 }
 
+/// Records for so long.
+fn record_for(request: Request, time: Duration) -> Recorded {
+    let begin = Instant::now();
+    record_until(request, |_| begin.elapsed() > time)
+}
+
+/// Records until there are so many samples.
+fn record(targets: Vec<Target>, collect: Collect, samples: u64) -> Recorded {
+    let mut request = Request::new(targets, collect);
+    request.sampling.rate_hz = 499;
+    record_until(request, |collecting| {
+        collecting.counts().on_cpu + collecting.counts().wait_stacks >= samples
+    })
+}
+
+fn of(recorded: &Recorded, pid: ProcessId) -> &RecordedProcess {
+    recorded.processes.iter().find(|process| process.pid == pid).expect("it was recorded")
+}
+
 /// The part of a profile's time with a frame of this name in its stack, in per cent.
 fn share(profile: &Profile, name: &str) -> f64 {
+    100.0 * time_in(profile, name) as f64 / profile.total() as f64
+}
+
+/// The time with a frame of this name in its stack, in nanoseconds.
+fn time_in(profile: &Profile, name: &str) -> u64 {
     let with = |sample: &&stacks::Sample| {
         sample.stack.is_some_and(|stack| {
             profile.stack(stack).any(|frame| profile.frames[frame.0 as usize].name.contains(name))
         })
     };
-    let part: u64 = profile.samples.iter().filter(with).map(|sample| sample.weight).sum();
-    100.0 * part as f64 / profile.total() as f64
+    profile.samples.iter().filter(with).map(|sample| sample.weight).sum()
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! A program, a sampler on it, and its runtime's own words about its code, together.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use diagnostics_ipc::{Client, Endpoint, Level, Provider, Rundown, TraceRequest};
+use event_session::{Going, Observer, Seen, observe};
+use kernel_profile::{Intake, Names, Profiles};
+use model::{Frame, ProcessId};
+use native_symbols::KernelNames;
+use perf_sampler::{Collect, Options, Record, Sampler, Scope, Timestamp, WaitStacks, Wake};
+use runtime_events::{RuntimeEvent, provider};
+use stacks::{Profile, StackKey};
+use symbols::{CodeMap, LIVE_FOR_NAMES};
+use tempfile::TempDir;
+use testbed::{Runtime, Target, TargetBuilder, shared};
+
+/// How long things may take that take no time on an idle machine.
+pub const LONG: Duration = Duration::from_secs(120);
+const OFTEN: Duration = Duration::from_millis(20);
+
+/// Whether this user has rights over the machine; else says that the test does not run.
+pub fn may_watch() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: needs root");
+    }
+    root
+}
+
+/// A running program.
+pub struct Subject {
+    pub target: Target,
+    client: Client,
+    _folder: TempDir,
+}
+
+/// What its runtime tells of its code, as it tells it.
+pub struct Code {
+    pub map: Arc<Mutex<CodeMap>>,
+    stop: Arc<AtomicBool>,
+    session: Option<std::thread::JoinHandle<()>>,
+}
+
+struct Learner(Arc<Mutex<CodeMap>>);
+
+impl Observer for Learner {
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        // The runtime's ticks are the nanoseconds of the sampler's clock.
+        self.0.lock().unwrap().learn_at(event, seen.event.header.timestamp.0);
+    }
+}
+
+impl Subject {
+    /// The patient; on .NET 10 a program that is not ours.
+    pub fn start(patient: &str, runtime: Runtime) -> Subject {
+        match runtime {
+            Runtime::Net10 => Subject::of(shared().stranger()),
+            _ => Subject::of(shared().target(patient, runtime)),
+        }
+    }
+
+    pub fn of(builder: TargetBuilder<'_>) -> Subject {
+        let folder = tempfile::tempdir().unwrap();
+        let target = builder.tmpdir(folder.path()).start().expect("the target starts");
+        let names = std::fs::read_dir(folder.path()).unwrap().flatten();
+        let socket: Option<PathBuf> =
+            names.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-socket"));
+        let endpoint = Endpoint::at(socket.expect("the runtime has made its socket"));
+        Subject { client: Client::new(endpoint).with_timeout(LONG), target, _folder: folder }
+    }
+
+    pub fn pid(&self) -> ProcessId {
+        ProcessId(self.target.pid())
+    }
+
+    /// A session that tells of code as it comes and goes, and one whose rundown tells of what is there.
+    pub fn code(&self) -> Code {
+        let map = Arc::new(Mutex::new(CodeMap::new()));
+        let (stop, going) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let live = vec![Provider::new(provider::RUNTIME, LIVE_FOR_NAMES, Level::Verbose)];
+        let request = TraceRequest { rundown: Rundown::None, ..TraceRequest::new(64, live.clone()) };
+        let (client, learner) = (self.client.clone(), Learner(Arc::clone(&map)));
+        let session = {
+            let (stop, going) = (Arc::clone(&stop), Arc::clone(&going));
+            std::thread::spawn(move || {
+                let driven = observe(&client, &request, learner, |waiting| {
+                    going.store(true, Ordering::SeqCst);
+                    std::thread::park_timeout(waiting.slice);
+                    if stop.load(Ordering::SeqCst) { Going::Stop } else { Going::On }
+                });
+                driven.expect("a live session");
+            })
+        };
+        while !going.load(Ordering::SeqCst) {
+            assert!(!session.is_finished(), "the live session failed");
+            std::thread::yield_now();
+        }
+        let request = TraceRequest { rundown: Rundown::Default, ..TraceRequest::new(64, live) };
+        observe(&self.client, &request, Learner(Arc::clone(&map)), |_| Going::Stop).expect("a rundown");
+        Code { map, stop, session: Some(session) }
+    }
+
+    /// Samples it until there is enough, with names all the time.
+    pub fn profile(&self, collect: Collect, enough: impl FnMut(&Progress) -> bool) -> Profiles {
+        let code = self.code();
+        let (intake, started, ended) = self.sample(collect, enough);
+        finish(intake, self.pid(), &code.end(), started, ended)
+    }
+
+    /// Samples it until there is enough.
+    pub fn sample(
+        &self,
+        collect: Collect,
+        mut enough: impl FnMut(&Progress) -> bool,
+    ) -> (Intake, Timestamp, Timestamp) {
+        let options = Options {
+            collect,
+            rate_hz: 999,
+            wait_stacks: WaitStacks::AtMost { per_second: 4000 },
+            ..Options::new(Scope::process(self.pid()))
+        };
+        let mut sampler = Sampler::start(&options).expect("it may sample");
+        let mut intake = Intake::new(127);
+        intake.follow(self.pid());
+        let mut progress = Progress { samples: 0, waits: 0, since: Instant::now() };
+        loop {
+            let wake = sampler.wait(OFTEN).unwrap();
+            sampler.read(&mut |record| progress.hear(&mut intake, record));
+            if wake == Wake::TargetsEnded || enough(&progress) {
+                break;
+            }
+            assert!(progress.since.elapsed() < LONG, "{progress:?}");
+        }
+        let summary = sampler.finish(&mut |record| progress.hear(&mut intake, record));
+        assert_eq!(summary.counts.broken, 0);
+        (intake, summary.started, summary.ended)
+    }
+}
+
+pub fn finish(
+    mut intake: Intake,
+    pid: ProcessId,
+    code: &CodeMap,
+    started: Timestamp,
+    ended: Timestamp,
+) -> Profiles {
+    let kernel = KernelNames::of_this_machine().ok();
+    let names = Names { code, kernel: kernel.as_ref(), debug_cache: None };
+    intake.finish(pid, &names, started, ended).expect("it was followed")
+}
+
+impl Code {
+    /// Ends the session: all that it told.
+    pub fn end(mut self) -> CodeMap {
+        self.stop.store(true, Ordering::SeqCst);
+        let session = self.session.take().unwrap();
+        session.thread().unpark();
+        session.join().unwrap();
+        let mut map = std::mem::take(&mut *self.map.lock().unwrap());
+        map.settle();
+        map
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(session) = self.session.take() {
+            session.thread().unpark();
+            let _ = session.join();
+        }
+    }
+}
+
+/// What came so far.
+#[derive(Debug)]
+pub struct Progress {
+    pub samples: u64,
+    pub waits: u64,
+    pub since: Instant,
+}
+
+impl Progress {
+    fn hear(&mut self, intake: &mut Intake, record: &Record<'_>) {
+        self.samples += u64::from(matches!(record, Record::OnCpu(_)));
+        self.waits += u64::from(matches!(record, Record::SwitchOut(_)));
+        intake.take(record);
+    }
+}
+
+/// The frames of a stack, innermost first.
+pub fn frames(profile: &Profile, stack: StackKey) -> Vec<&Frame> {
+    profile.stack(stack).map(|id| &profile.frames[id.0 as usize]).collect()
+}
