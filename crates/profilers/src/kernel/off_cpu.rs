@@ -197,13 +197,21 @@ impl<'a> Waiting<'a> {
         let window = format_duration(Duration::from_nanos(self.case.window));
         let rows = self.rows();
         let threads: BTreeSet<u64> = self.spells().map(|spell| spell.thread).collect();
-        let most = rows.iter().find(|row| row.method.is_some()).or(rows.first());
+        let most = rows.first();
         let Some(most) = most.filter(|_| percent(self.shown_ns, self.case.window) >= LEAST_WAITING) else {
             return format!(
                 "Threads hardly waited for anything but work in {window} ({} in all).",
                 time(self.shown_ns)
             );
         };
+        if most.method.is_none() {
+            return format!(
+                "{} waited for {} in {window}; of {:.0} % it is not known where.",
+                threads_words(threads.len()),
+                time(self.shown_ns),
+                percent(most.ns, self.shown_ns)
+            );
+        }
         let wait = most.kinds.iter().max_by_key(|(_, ns)| **ns).map_or("", |(wait, _)| wait.words());
         format!(
             "Most waiting: {} ({:.0} %, {wait}). {} waited for {} in {window}, {:.1} at a time on average.",

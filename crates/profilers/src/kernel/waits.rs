@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use model::{Frame, FrameKind};
 use stacks::StackKey;
 
-use super::kinds::is_collector;
+use super::kinds::{is_collector, is_runtime};
 use super::view::{Spell, View};
 use crate::ratio::percent;
 use crate::sampling::{Calls, Doing, Doings, Kinds, Mode};
@@ -239,7 +239,7 @@ const BY_RUNTIME: &[(Wait, &[&str])] = &[
 fn by_native(outside: &[&Frame]) -> Wait {
     for (wait, functions) in BY_RUNTIME {
         let names = |frame: &&&Frame| functions.iter().any(|function| frame.name.contains(function));
-        if outside.iter().filter(|frame| frame.kind == FrameKind::Runtime).any(|frame| names(&frame)) {
+        if outside.iter().filter(|frame| is_runtime(frame)).any(|frame| names(&frame)) {
             return *wait;
         }
     }
@@ -250,7 +250,7 @@ fn by_native(outside: &[&Frame]) -> Wait {
     }
     if outside.iter().any(|frame| is_collector(frame)) {
         Wait::Collector
-    } else if outside.iter().any(|frame| frame.kind == FrameKind::Runtime) {
+    } else if outside.iter().any(|frame| is_runtime(frame)) {
         Wait::LockOrCollector
     } else {
         Wait::Native
