@@ -14,7 +14,7 @@ use super::view::{Spell, by_stack, by_whole};
 use super::waits::{Idle, Judged, Wait, judge};
 use crate::hot_method::time;
 use crate::ratio::{fraction, percent};
-use crate::sampling::{BlockedPool, Doing, Doings, Framework, Kinds, MethodId, sync_over_async};
+use crate::sampling::{BlockedPool, Doing, Doings, Framework, Kinds, MethodId, Mode, sync_over_async};
 
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
@@ -241,7 +241,10 @@ impl<'a> Waiting<'a> {
         }
         for spell in &self.case.view.ready {
             if let Some(stack) = spell.whole {
-                pool.add(whole, &mut doings, stack, Doing::Runs, spell.ns);
+                // One that spins until a task ends, waits for it.
+                let waits = doings.of(Some(stack), Mode::Outside) == Doing::WaitsForTask;
+                let doing = if waits { Doing::WaitsForTask } else { Doing::Runs };
+                pool.add(whole, &mut doings, stack, doing, spell.ns);
             }
         }
         sync_over_async(&pool, self.case.window).into_iter().collect()

@@ -1,6 +1,6 @@
 //! What a thread waits for, judged by the functions on its stack; and which waits are nobody's concern.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use model::{Frame, FrameKind};
 use stacks::StackKey;
@@ -48,7 +48,7 @@ pub(super) enum Idle {
     Queue,
     /// A thread of its own that sleeps between its turns.
     Pause,
-    /// In one place all the time, and not for a lock.
+    /// In one place all the time, not for a lock, and not on a pool thread at work.
     Still,
 }
 
@@ -118,18 +118,16 @@ pub(super) struct Judged {
 pub(super) fn judge(view: &View<'_>, window: u64) -> Vec<Judged> {
     let mut doings = Doings::new(&view.whole, Kinds::Tell);
     let mut known: HashMap<StackKey, Wait> = HashMap::new();
-    let mut longest: BTreeMap<u64, u64> = BTreeMap::new();
     let mut judged = Vec::with_capacity(view.waiting.len());
     for spell in &view.waiting {
-        let longest = longest.entry(spell.thread).or_default();
-        *longest = spell.ns.max(*longest);
         let wait = spell.whole.map_or(Wait::NoStack, |stack| {
             *known.entry(stack).or_insert_with(|| wait(&view.whole, &mut doings, stack))
         });
         judged.push(Judged { spell: *spell, wait });
     }
     for judged in &mut judged {
-        let still = percent(judged.spell.ns, window) >= STILL;
+        let at_work = judged.spell.whole.is_some_and(|stack| doings.in_pool(stack));
+        let still = percent(judged.spell.ns, window) >= STILL && !at_work;
         if still && judged.wait.may_last() && !judged.wait.is_idle() {
             judged.wait = Wait::Idle(Idle::Still);
         }
