@@ -25,6 +25,8 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const OWN_WORK: f64 = 10.0;
 /// And this part together with one other method: one that hands its work to many others is not to blame.
 const CONCENTRATED: f64 = 70.0;
+/// Totals that differ by no more than this part, in per cent, are those of one call.
+const ALIKE: f64 = 5.0;
 
 /// Processor time of a process in a window.
 pub(crate) struct CpuTime<'a> {
@@ -110,10 +112,17 @@ impl CpuTime<'_> {
     pub(crate) fn hot<'a>(&self, rows: &'a [Row], least: u64) -> Option<&'a Row> {
         #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
         let least = least as f64;
-        rows.iter()
+        let large: Vec<&Row> = rows
+            .iter()
             .filter(|row| self.calls.method(row.method).is_some_and(|method| method.own))
             .filter(|row| percent(row.total, self.all) >= least)
-            .min_by_key(|row| (row.total, Reverse(row.itself)))
+            .collect();
+        let innermost = large.iter().map(|row| row.total).min()?;
+        // Some stacks miss a caller, so one that is called may have a little more than the one that calls it.
+        large
+            .into_iter()
+            .filter(|row| percent(row.total - innermost, innermost) <= ALIKE)
+            .max_by_key(|row| (row.itself, Reverse(row.total)))
             .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
             .filter(|row| percent(row.itself + self.heaviest_helper(row.method), row.total) >= CONCENTRATED)
     }

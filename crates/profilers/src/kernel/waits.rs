@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use model::{Frame, FrameKind};
 use stacks::StackKey;
 
-use super::kinds::{is_collector, is_runtime};
+use super::kinds::{has_name, is_collector, is_runtime};
 use super::view::{Spell, View};
 use crate::ratio::percent;
 use crate::sampling::{Calls, Doing, Doings, Kinds, Mode};
@@ -24,6 +24,8 @@ pub(super) enum Wait {
     /// In the runtime, which has no symbols: a lock, or the garbage collector.
     LockOrCollector,
     Collector,
+    /// In the runtime, for something else.
+    Runtime,
     Signal,
     Sleep,
     Network,
@@ -60,6 +62,7 @@ impl Wait {
             Wait::Lock => "waits for a lock",
             Wait::LockOrCollector => "waits for a lock or the GC",
             Wait::Collector => "waits for the GC",
+            Wait::Runtime => "waits in the runtime",
             Wait::Signal => "waits for a signal",
             Wait::Sleep => "sleeps",
             Wait::Network => "network",
@@ -231,6 +234,17 @@ const BY_SYSTEM: &[(Wait, &[&str])] = &[
 const BY_RUNTIME: &[(Wait, &[&str])] = &[
     (Wait::Lock, &["AwareLock", "JIT_MonEnter", "JITutil_MonEnter", "MonitorEnter", "Monitor_Enter"]),
     (Wait::Collector, &["RareDisablePreemptiveGC", "JIT_RareDisableHelper", "JIT_PollGC"]),
+    (Wait::Sleep, &["ThreadNative::Sleep", "ThreadNative_Sleep"]),
+    (
+        Wait::Signal,
+        &[
+            "SyncBlock::Wait",
+            "WaitHandleNative::",
+            "WaitHandle_Wait",
+            "ThreadNative::Join",
+            "ThreadNative_Join",
+        ],
+    ),
 ];
 
 /// What a thread waits for that has called out of .NET code, by where it went.
@@ -248,8 +262,10 @@ fn by_native(outside: &[&Frame]) -> Wait {
     }
     if outside.iter().any(|frame| is_collector(frame)) {
         Wait::Collector
-    } else if outside.iter().any(|frame| is_runtime(frame)) {
+    } else if outside.iter().any(|frame| is_runtime(frame) && !has_name(frame)) {
         Wait::LockOrCollector
+    } else if outside.iter().any(|frame| is_runtime(frame)) {
+        Wait::Runtime
     } else {
         Wait::Native
     }
@@ -309,6 +325,9 @@ mod tests {
         assert_eq!(named("AwareLock::EnterEpilogHelper(Thread*, int)"), Wait::Lock);
         assert_eq!(named("Thread::RareDisablePreemptiveGC()"), Wait::Collector);
         assert_eq!(named("WKS::GCHeap::WaitUntilGCComplete(bool)"), Wait::Collector);
+        assert_eq!(named("ThreadNative::Sleep(int)"), Wait::Sleep);
+        assert_eq!(named("SyncBlock::Wait(int)"), Wait::Signal);
+        assert_eq!(named("EEPolicy::HandleExit()"), Wait::Runtime);
         assert_eq!(named("libcoreclr.so+0x66a8b5"), Wait::LockOrCollector);
     }
 }
