@@ -11,8 +11,8 @@ use perf_sampler::{Granted, KernelFrames, OffCpu, OpenWait, Sampler, Timestamp};
 const EVERY: Duration = Duration::from_millis(50);
 /// Waits that have lasted so long get their look before others.
 const LONG: Duration = Duration::from_millis(50);
-/// Looks of one round; others come in the next. Each takes about 0.06 ms: 2 % of a processor at most. The time is not
-/// measured, for on a busy machine it passes without us.
+/// Looks of one round; others come in the next. See docs/kernel-profiles.md for what a look
+/// takes. They are counted and not timed, for on a busy machine time passes without us.
 const ROUND: usize = 16;
 /// The same while threads are left that were there at the start, and how soon the next round comes then.
 const FIRST_ROUNDS: usize = 256;

@@ -138,7 +138,13 @@ fn two_samplers_of_one_process_do_not_disturb_each_other() {
     }
     // The kernel writes the same event id into the samples of both.
     let target = start("web-two-routes");
-    let all = Options { collect: Collect::OffCpu, wait_stacks: WaitStacks::OneIn(1), ..options(&target) };
+    // The other one is read at the end only: what comes in two seconds has to fit into its ring.
+    let all = Options {
+        collect: Collect::OffCpu,
+        wait_stacks: WaitStacks::OneIn(1),
+        wait_stack_bytes: 2 << 10,
+        ..options(&target)
+    };
     let other = Sampler::start(&all).unwrap();
     let (story, summary, ran) = watch(&all, &target, Duration::from_secs(2));
     let (other, _) = sample(other, |_| true);
