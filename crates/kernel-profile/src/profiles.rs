@@ -7,7 +7,8 @@ use native_symbols::KernelNames;
 use nettrace::CodeAddress;
 use perf_sampler::Timestamp;
 use stacks::{Profile, ProfileThread, Sample, StackKey, StackTable, ThreadSlot, Weight};
-use symbols::CodeMap;
+use symbols::{CodeMap, Position};
+use unwinding::IF_REPLACED;
 
 use crate::callers::Callers;
 use crate::followed::Followed;
@@ -193,10 +194,25 @@ impl<'a> Building<'a> {
         let mut always = true;
         let mut counts = Counts::default();
         self.frames.clear();
-        for (number, address) in self.addresses.iter().enumerate() {
+        let mut before = None;
+        let mut replaced = false;
+        for (number, mut address) in self.addresses.iter().copied().enumerate() {
+            if (IF_REPLACED..KERNEL).contains(&address) {
+                address &= !IF_REPLACED;
+                if !std::mem::take(&mut replaced)
+                    || self.namer.method_at(address, Position::Caller, taken.at.0).is_none()
+                {
+                    continue;
+                }
+            }
             // The innermost frame, and the innermost user frame, which the kernel interrupted or was called by.
             let interrupted = number == 0 || number == kernel;
-            let (frame, same) = self.namer.frame(*address, interrupted, taken.at.0);
+            replaced = before.is_some_and(|callee| self.namer.replaced(callee, address, taken.at.0));
+            if replaced {
+                continue;
+            }
+            before = Some((address, interrupted));
+            let (frame, same) = self.namer.frame(address, interrupted, taken.at.0);
             always &= same;
             counts.count(self.namer.kind(frame));
             self.frames.push(frame);

@@ -25,6 +25,8 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const OWN_WORK: f64 = 10.0;
 /// And this part together with one other method: one that hands its work to many others is not to blame.
 const CONCENTRATED: f64 = 70.0;
+/// Totals that differ by no more than this part, in per cent, are those of one call.
+const ALIKE: f64 = 5.0;
 
 /// Processor time of a process in a window.
 pub(crate) struct CpuTime<'a> {
@@ -50,19 +52,23 @@ pub(crate) struct Row {
 /// How a thread was scheduled in a window.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns {
+    pub(crate) window_ns: u64,
     pub(crate) ran_ns: u64,
     /// Ready, but others had the processors.
     pub(crate) ready_ns: u64,
     /// Stopped by us.
     pub(crate) stopped_ns: u64,
+    /// How often it gave up a processor to wait, when that is known.
+    pub(crate) rests: Option<u64>,
 }
 
 impl Turns {
     /// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by us. So a
     /// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
-    fn never_rests(self, window: u64) -> bool {
-        let free = window.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
-        percent(self.ran_ns, window) >= LEAST_RUN && percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY
+    fn never_rests(self) -> bool {
+        let free = self.window_ns.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
+        percent(self.ran_ns, self.window_ns) >= LEAST_RUN
+            && (percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY || self.rests == Some(0))
     }
 }
 
@@ -106,10 +112,17 @@ impl CpuTime<'_> {
     pub(crate) fn hot<'a>(&self, rows: &'a [Row], least: u64) -> Option<&'a Row> {
         #[expect(clippy::cast_precision_loss, reason = "a per cent between 1 and 100")]
         let least = least as f64;
-        rows.iter()
+        let large: Vec<&Row> = rows
+            .iter()
             .filter(|row| self.calls.method(row.method).is_some_and(|method| method.own))
             .filter(|row| percent(row.total, self.all) >= least)
-            .min_by_key(|row| (row.total, Reverse(row.itself)))
+            .collect();
+        let innermost = large.iter().map(|row| row.total).min()?;
+        // Some stacks miss a caller, so one that is called may have a little more than the one that calls it.
+        large
+            .into_iter()
+            .filter(|row| percent(row.total - innermost, innermost) <= ALIKE)
+            .max_by_key(|row| (row.itself, Reverse(row.total)))
             .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
             .filter(|row| percent(row.itself + self.heaviest_helper(row.method), row.total) >= CONCENTRATED)
     }
@@ -132,7 +145,7 @@ impl CpuTime<'_> {
     pub(crate) fn finding(&self, hot: &Row, threads: impl IntoIterator<Item = Turns>) -> Option<Finding> {
         let window = nanos(self.window);
         let is_busy =
-            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests(window));
+            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests());
         if self.window < SHORTEST_PROOF || !is_busy {
             return None;
         }

@@ -36,6 +36,8 @@ pub struct Status {
     pub data_bytes: Option<u64>,
     /// Effective capabilities, one bit each.
     pub capabilities: u64,
+    /// How often it gave up a processor to wait for something.
+    pub rests: Option<u64>,
 }
 
 impl Status {
@@ -57,6 +59,7 @@ impl Status {
                 "VmHWM" => status.peak_resident_bytes = kilobytes(words.next()?),
                 "VmData" => status.data_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
+                "voluntary_ctxt_switches" => status.rests = words.next()?.parse().ok(),
                 _ => {}
             }
         }
@@ -76,12 +79,13 @@ mod tests {
     #[test]
     fn the_lines_we_use_are_read() {
         let text = "Name:\tx\nUid:\t1\t1000\t1\t1\nGid:\t1\t100\t1\t1\nNSpid:\t4242\t17\t1\nVmRSS:\t  2048 kB\n\
-                    CapEff:\t000001ffffffffff\nTracerPid:\t0\n";
+                    CapEff:\t000001ffffffffff\nTracerPid:\t0\nvoluntary_ctxt_switches:\t12\n";
         let status = Status::parse(text).unwrap();
         assert_eq!(status.user, 1000);
         assert_eq!(status.ids.innermost(), Some(1));
         assert!(status.ids.is_nested());
         assert_eq!(status.resident_bytes, Some(2 << 20));
+        assert_eq!(status.rests, Some(12));
     }
 
     proptest! {

@@ -72,6 +72,12 @@ impl Task {
         status.map(|status| status.ids).ok_or(ViewError::Malformed { path, field: "user" })
     }
 
+    /// How often it gave up a processor to wait for something, so far.
+    #[must_use]
+    pub fn rests(&self) -> Option<u64> {
+        Status::parse(&read_text(self.process, &self.path("status")).ok()?)?.rests
+    }
+
     /// Opens its processor time, to be read often.
     #[must_use]
     pub fn processor_clock(&self) -> Option<ProcessorClock> {

@@ -75,9 +75,11 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
     let hot = time.hot(&rows, settings.integer("hot"));
     let turns = || {
         collected.threads.values().map(|thread| Turns {
+            window_ns: nanos(collected.measured),
             ran_ns: thread.used.ran_ns,
             ready_ns: thread.used.waited_ns,
             stopped_ns: collected.cost.pauses.total_ns,
+            rests: None,
         })
     };
     Answer {

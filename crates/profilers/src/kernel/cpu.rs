@@ -61,9 +61,11 @@ impl<'a> Running<'a> {
 
     pub(super) fn findings(&self) -> Vec<Finding> {
         let turns = self.case.process.threads.values().map(|clock| Turns {
+            window_ns: nanos(clock.looked),
             ran_ns: nanos(clock.ran),
             ready_ns: nanos(clock.ready),
             stopped_ns: 0,
+            rests: clock.rests,
         });
         self.hot().and_then(|hot| self.time().finding(hot, turns)).into_iter().collect()
     }

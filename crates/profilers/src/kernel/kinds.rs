@@ -77,18 +77,30 @@ fn kind_outside(frames: &[&Frame], thread: Option<&str>) -> Kind {
         Kind::Compiler
     } else if any(&is_collector) || thread.is_some_and(|name| COLLECTOR_THREADS.contains(&name)) {
         Kind::Collector
-    } else if any(&|frame| matches!(frame.kind, FrameKind::Runtime | FrameKind::Stub)) {
+    } else if any(&is_runtime) {
         Kind::Runtime
     } else {
         Kind::Native
     }
 }
 
+/// Whether a frame belongs to the runtime: its libraries, code that it made, or the executable itself, which holds the
+/// runtime where a program is one file.
+pub(super) fn is_runtime(frame: &Frame) -> bool {
+    match (frame.kind, frame.module.as_deref()) {
+        (FrameKind::Runtime | FrameKind::Stub, _) => true,
+        (FrameKind::Native, Some(module)) => {
+            let file = module.rsplit('/').next().unwrap_or_default();
+            !file.is_empty() && !file.contains(".so") && !file.starts_with('[')
+        }
+        _ => false,
+    }
+}
+
 /// Whether a frame belongs to the garbage collector, as far as names tell.
 pub(super) fn is_collector(frame: &Frame) -> bool {
     is_of(frame, COLLECTOR)
-        || frame.kind == FrameKind::Runtime
-            && COLLECTOR_FUNCTIONS.iter().any(|function| frame.name.contains(function))
+        || is_runtime(frame) && COLLECTOR_FUNCTIONS.iter().any(|function| frame.name.contains(function))
 }
 
 /// Whether a native frame has the name of a function, and not only its place in a library.
@@ -132,6 +144,8 @@ mod tests {
         assert_eq!(kind([&copy, &runtime, &compiler, &runtime], None), Kind::Compiler);
         assert_eq!(kind([&mark, &runtime, &own], None), Kind::Collector);
         assert_eq!(kind([&runtime], Some(".NET Server GC")), Kind::Collector);
+        let single = frame(FrameKind::Native, "Shop+0x1234", "/app/Shop");
+        assert_eq!(kind([&copy, &single, &own], None), Kind::Runtime, "a program that is one file");
         assert_eq!(kind_without_managed(&[&read, &runtime], None), Kind::Runtime);
         assert_eq!(kind_without_managed(&[&read], None), Kind::Kernel);
     }

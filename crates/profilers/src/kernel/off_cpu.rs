@@ -14,7 +14,7 @@ use super::view::{Spell, by_stack, by_whole};
 use super::waits::{Idle, Judged, Wait, judge};
 use crate::hot_method::time;
 use crate::ratio::{fraction, percent};
-use crate::sampling::{BlockedPool, Doing, Doings, Framework, Kinds, MethodId, sync_over_async};
+use crate::sampling::{BlockedPool, Doing, Doings, Framework, Kinds, MethodId, Mode, sync_over_async};
 
 /// Shorter windows prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
@@ -197,13 +197,21 @@ impl<'a> Waiting<'a> {
         let window = format_duration(Duration::from_nanos(self.case.window));
         let rows = self.rows();
         let threads: BTreeSet<u64> = self.spells().map(|spell| spell.thread).collect();
-        let most = rows.iter().find(|row| row.method.is_some()).or(rows.first());
+        let most = rows.first();
         let Some(most) = most.filter(|_| percent(self.shown_ns, self.case.window) >= LEAST_WAITING) else {
             return format!(
                 "Threads hardly waited for anything but work in {window} ({} in all).",
                 time(self.shown_ns)
             );
         };
+        if most.method.is_none() {
+            return format!(
+                "{} waited for {} in {window}; of {:.0} % it is not known where.",
+                threads_words(threads.len()),
+                time(self.shown_ns),
+                percent(most.ns, self.shown_ns)
+            );
+        }
         let wait = most.kinds.iter().max_by_key(|(_, ns)| **ns).map_or("", |(wait, _)| wait.words());
         format!(
             "Most waiting: {} ({:.0} %, {wait}). {} waited for {} in {window}, {:.1} at a time on average.",
@@ -233,7 +241,10 @@ impl<'a> Waiting<'a> {
         }
         for spell in &self.case.view.ready {
             if let Some(stack) = spell.whole {
-                pool.add(whole, &mut doings, stack, Doing::Runs, spell.ns);
+                // One that spins until a task ends, waits for it.
+                let waits = doings.of(Some(stack), Mode::Outside) == Doing::WaitsForTask;
+                let doing = if waits { Doing::WaitsForTask } else { Doing::Runs };
+                pool.add(whole, &mut doings, stack, doing, spell.ns);
             }
         }
         sync_over_async(&pool, self.case.window).into_iter().collect()

@@ -48,12 +48,16 @@ pub(super) fn section(picture: Picture, recorded: &Recorded, process: &RecordedP
         row("rate", format!("{} Hz asked for, {achieved}", granted.rate_hz));
     }
     if picture != Picture::Cpu {
-        let every = granted.wait_stack_every;
-        let stacks = match every {
-            0 | 1 => "each with its stack".to_owned(),
-            every => format!("one in {every} with its stack"),
-        };
-        row("waits", format!("{}, {stacks}", count_words(waits)));
+        let waited = &quality.waits;
+        row(
+            "waits",
+            format!(
+                "{}; {} of the time estimated, {} without a stack",
+                count_words(waits),
+                percent(waited.estimated_ns, waited.waited_ns),
+                percent(waited.without_stack_ns, waited.waited_ns)
+            ),
+        );
     }
     row("lost", format!("{} records, by the kernel's own count", count_words(counts.lost)));
     if counts.throttled > 0 {
@@ -67,16 +71,19 @@ pub(super) fn section(picture: Picture, recorded: &Recorded, process: &RecordedP
             percent(quality.native_unnamed, quality.native_frames)
         ),
     );
+    let (running, waiting) = (quality.running_complete_percent(), quality.waits.complete_percent());
+    let complete = match picture {
+        Picture::Cpu => format!("{running:.1} % reach their thread's start"),
+        Picture::OffCpu => format!("{waiting:.1} % of the time reaches the thread's start"),
+        Picture::Both => format!("running {running:.1} %, waiting {waiting:.1} % reach their thread's start"),
+    };
+    row("whole stacks", complete);
     row(
-        "whole stacks",
-        format!(
-            "{:.1} % reach their thread's start; {} cut at {} frames",
-            quality.complete_percent(),
-            count_words(quality.at_limit),
-            granted.max_frames
-        ),
+        "cut stacks",
+        format!("{} at the kernel's limit of {} frames", count_words(quality.at_limit), granted.max_frames),
     );
     row("route", route(picture, recorded));
+    row("names", names(process));
     row(
         "CPU for our sake",
         format!(
@@ -86,6 +93,15 @@ pub(super) fn section(picture: Picture, recorded: &Recorded, process: &RecordedP
         ),
     );
     Section::new("quality", "How good this is", Body::Table(table))
+}
+
+fn names(process: &RecordedProcess) -> String {
+    let naming = &process.naming;
+    let mut words = format!("{} methods told by the runtime", count_words(naming.methods));
+    if naming.from_memory > 0 {
+        let _ = write!(words, ", {} places read from memory", count_words(naming.from_memory));
+    }
+    words
 }
 
 fn route(picture: Picture, recorded: &Recorded) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use kernel_collector::{NamesFailure, Naming, Recorded, RecordedProcess, ThreadClock};
-use kernel_profile::{Profiles, Quality};
+use kernel_profile::{Profiles, Quality, WaitQuality};
 use model::{Body, Cell, Frame, FrameKind, ProcessId, Report, ThreadId, WindowEnd};
 use nettrace::CodeAddress;
 use perf_sampler::{
@@ -103,6 +103,8 @@ fn clock(name: &str, ran_ms: u64, ready_ms: u64) -> ThreadClock {
         name: name.to_owned(),
         ran: Duration::from_millis(ran_ms),
         ready: Duration::from_millis(ready_ms),
+        rests: Some(7),
+        looked: Duration::from_secs(10),
     }
 }
 
@@ -123,6 +125,15 @@ fn recorded(running: &[Seen<'_>], waiting: &[Seen<'_>], ready: &[Seen<'_>]) -> R
                 managed_unnamed: 2,
                 native_frames: 4_000,
                 native_unnamed: 3_000,
+                running: 820,
+                running_complete: 819,
+                waits: WaitQuality {
+                    waited_ns: 9_000,
+                    estimated_ns: 1_200,
+                    without_stack_ns: 90,
+                    complete_ns: 8_900,
+                    ..WaitQuality::default()
+                },
                 ..Quality::default()
             },
             without_symbols: vec![
@@ -133,6 +144,7 @@ fn recorded(running: &[Seen<'_>], waiting: &[Seen<'_>], ready: &[Seen<'_>]) -> R
         naming: Naming { methods: 2_100, bytes: 1_600_000, events: 7_000, asked: 1, ..Naming::default() },
         cpu_time: Some(Duration::from_nanos(ran)),
         on_our_behalf: Duration::from_millis(40),
+        child: None,
         threads: BTreeMap::from([
             (ThreadId(4250), clock("pricing", 7_600, 300)),
             (ThreadId(4251), clock(".NET TP Worker", 600, 40)),
@@ -164,6 +176,7 @@ fn recorded(running: &[Seen<'_>], waiting: &[Seen<'_>], ready: &[Seen<'_>]) -> R
             cpu_time: BTreeMap::new(),
         },
         started_at: SystemTime::UNIX_EPOCH,
+        looking: Duration::ZERO,
     }
 }
 

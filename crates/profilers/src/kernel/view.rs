@@ -45,8 +45,8 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     pub(super) fn of(process: &'a RecordedProcess) -> View<'a> {
         let profiles = &process.profiles;
-        // All profiles of a process stand on the same stacks.
-        let whole = Calls::new(profiles.on_cpu.frames.clone(), profiles.on_cpu.nodes.clone());
+        let joined = Joined::of([&profiles.on_cpu, &profiles.off_cpu, &profiles.ready]);
+        let whole = Calls::new(joined.frames.clone(), joined.nodes.clone());
         let view = View {
             process,
             calls: Calls::default(),
@@ -57,20 +57,23 @@ impl<'a> View<'a> {
             ours_ns: 0,
             names: names(process),
         };
-        let mut cut = Cut::new(&profiles.on_cpu);
-        let (running, ours_ns) = view.spells(&profiles.on_cpu, &mut cut);
-        let (waiting, _) = view.spells(&profiles.off_cpu, &mut cut);
-        let (ready, _) = view.spells(&profiles.ready, &mut cut);
+        let mut cut = Cut::new(&joined);
+        let [on_cpu, off_cpu, later] = joined.first;
+        let (running, ours_ns) = view.spells(&profiles.on_cpu, on_cpu, &mut cut);
+        let (waiting, _) = view.spells(&profiles.off_cpu, off_cpu, &mut cut);
+        let (ready, _) = view.spells(&profiles.ready, later, &mut cut);
         let calls = Calls::new(cut.frames, cut.nodes);
         View { calls, running, waiting, ready, ours_ns, ..view }
     }
 
-    /// The times of a profile by thread and stack, and how much of it was for our sake.
-    fn spells(&self, profile: &Profile, cut: &mut Cut<'_>) -> (Vec<Spell>, u64) {
+    /// The times of a profile by thread and stack, and how much of it was for our sake. `first` is where its stacks begin
+    /// among those of all profiles.
+    fn spells(&self, profile: &Profile, first: u32, cut: &mut Cut<'_>) -> (Vec<Spell>, u64) {
         let mut times: BTreeMap<(u64, Option<StackKey>), u64> = BTreeMap::new();
         for sample in &profile.samples {
             let thread = profile.threads.get(sample.thread.0 as usize).map_or(0, |thread| thread.id);
-            *times.entry((thread, sample.stack)).or_default() += sample.weight;
+            let stack = sample.stack.map(|stack| StackKey(stack.0 + first));
+            *times.entry((thread, stack)).or_default() += sample.weight;
         }
         let mut ours_ns = 0;
         let mut spells = Vec::with_capacity(times.len());
@@ -133,9 +136,44 @@ pub(super) fn by_whole<'s>(spells: impl IntoIterator<Item = &'s Spell>) -> HashM
     times
 }
 
+/// The stacks of several profiles as if they were those of one.
+struct Joined {
+    frames: Vec<Frame>,
+    nodes: Vec<StackNode>,
+    /// Where the stacks of each profile begin.
+    first: [u32; 3],
+}
+
+impl Joined {
+    fn of(profiles: [&Profile; 3]) -> Joined {
+        let mut joined = Joined { frames: Vec::new(), nodes: Vec::new(), first: [0; 3] };
+        for (first, profile) in joined.first.iter_mut().zip(profiles) {
+            // Profiles have far fewer frames and stacks than numbers of 32 bits count.
+            let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+            *first = size(joined.nodes.len());
+            let (first, frame) = (*first, size(joined.frames.len()));
+            joined.frames.extend(profile.frames.iter().cloned());
+            joined.nodes.extend(profile.nodes.iter().map(|node| StackNode {
+                caller: node.caller.map(|caller| StackKey(caller.0 + first)),
+                frame: FrameId(node.frame.0 + frame),
+            }));
+        }
+        joined
+    }
+
+    fn stack(&self, stack: StackKey) -> impl Iterator<Item = FrameId> + '_ {
+        let mut next = Some(stack);
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(next?.0 as usize)?;
+            next = node.caller;
+            Some(node.frame)
+        })
+    }
+}
+
 /// Makes stacks shorter.
 struct Cut<'a> {
-    profile: &'a Profile,
+    joined: &'a Joined,
     frames: Vec<Frame>,
     nodes: Vec<StackNode>,
     index: HashMap<(Option<StackKey>, FrameId), StackKey>,
@@ -144,10 +182,10 @@ struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    fn new(profile: &'a Profile) -> Cut<'a> {
+    fn new(joined: &'a Joined) -> Cut<'a> {
         Cut {
-            profile,
-            frames: profile.frames.clone(),
+            joined,
+            frames: joined.frames.clone(),
             nodes: Vec::new(),
             index: HashMap::new(),
             known: HashMap::new(),
@@ -159,9 +197,9 @@ impl<'a> Cut<'a> {
         if let Some(known) = self.known.get(&stack) {
             return Some(*known);
         }
-        let profile = self.profile;
-        let frames: Vec<FrameId> = profile.stack(stack).collect();
-        let frame = |id: &FrameId| profile.frames.get(id.0 as usize);
+        let joined = self.joined;
+        let frames: Vec<FrameId> = joined.stack(stack).collect();
+        let frame = |id: &FrameId| joined.frames.get(id.0 as usize);
         let is_managed = |id: &FrameId| frame(id).is_some_and(|frame| frame.kind == FrameKind::Managed);
         let all: Vec<&Frame> = frames.iter().filter_map(frame).collect();
         let Some(outermost) = frames.iter().rposition(is_managed) else {

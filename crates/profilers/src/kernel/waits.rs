@@ -1,11 +1,11 @@
 //! What a thread waits for, judged by the functions on its stack; and which waits are nobody's concern.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use model::{Frame, FrameKind};
 use stacks::StackKey;
 
-use super::kinds::is_collector;
+use super::kinds::{has_name, is_collector, is_runtime};
 use super::view::{Spell, View};
 use crate::ratio::percent;
 use crate::sampling::{Calls, Doing, Doings, Kinds, Mode};
@@ -24,6 +24,8 @@ pub(super) enum Wait {
     /// In the runtime, which has no symbols: a lock, or the garbage collector.
     LockOrCollector,
     Collector,
+    /// In the runtime, for something else.
+    Runtime,
     Signal,
     Sleep,
     Network,
@@ -48,7 +50,7 @@ pub(super) enum Idle {
     Queue,
     /// A thread of its own that sleeps between its turns.
     Pause,
-    /// In one place all the time, and not for a lock.
+    /// In one place all the time, not for a lock, and not on a pool thread at work.
     Still,
 }
 
@@ -60,6 +62,7 @@ impl Wait {
             Wait::Lock => "waits for a lock",
             Wait::LockOrCollector => "waits for a lock or the GC",
             Wait::Collector => "waits for the GC",
+            Wait::Runtime => "waits in the runtime",
             Wait::Signal => "waits for a signal",
             Wait::Sleep => "sleeps",
             Wait::Network => "network",
@@ -118,18 +121,16 @@ pub(super) struct Judged {
 pub(super) fn judge(view: &View<'_>, window: u64) -> Vec<Judged> {
     let mut doings = Doings::new(&view.whole, Kinds::Tell);
     let mut known: HashMap<StackKey, Wait> = HashMap::new();
-    let mut longest: BTreeMap<u64, u64> = BTreeMap::new();
     let mut judged = Vec::with_capacity(view.waiting.len());
     for spell in &view.waiting {
-        let longest = longest.entry(spell.thread).or_default();
-        *longest = spell.ns.max(*longest);
         let wait = spell.whole.map_or(Wait::NoStack, |stack| {
             *known.entry(stack).or_insert_with(|| wait(&view.whole, &mut doings, stack))
         });
         judged.push(Judged { spell: *spell, wait });
     }
     for judged in &mut judged {
-        let still = percent(judged.spell.ns, window) >= STILL;
+        let at_work = judged.spell.whole.is_some_and(|stack| doings.in_pool(stack));
+        let still = percent(judged.spell.ns, window) >= STILL && !at_work;
         if still && judged.wait.may_last() && !judged.wait.is_idle() {
             judged.wait = Wait::Idle(Idle::Still);
         }
@@ -233,13 +234,24 @@ const BY_SYSTEM: &[(Wait, &[&str])] = &[
 const BY_RUNTIME: &[(Wait, &[&str])] = &[
     (Wait::Lock, &["AwareLock", "JIT_MonEnter", "JITutil_MonEnter", "MonitorEnter", "Monitor_Enter"]),
     (Wait::Collector, &["RareDisablePreemptiveGC", "JIT_RareDisableHelper", "JIT_PollGC"]),
+    (Wait::Sleep, &["ThreadNative::Sleep", "ThreadNative_Sleep"]),
+    (
+        Wait::Signal,
+        &[
+            "SyncBlock::Wait",
+            "WaitHandleNative::",
+            "WaitHandle_Wait",
+            "ThreadNative::Join",
+            "ThreadNative_Join",
+        ],
+    ),
 ];
 
 /// What a thread waits for that has called out of .NET code, by where it went.
 fn by_native(outside: &[&Frame]) -> Wait {
     for (wait, functions) in BY_RUNTIME {
         let names = |frame: &&&Frame| functions.iter().any(|function| frame.name.contains(function));
-        if outside.iter().filter(|frame| frame.kind == FrameKind::Runtime).any(|frame| names(&frame)) {
+        if outside.iter().filter(|frame| is_runtime(frame)).any(|frame| names(&frame)) {
             return *wait;
         }
     }
@@ -250,8 +262,10 @@ fn by_native(outside: &[&Frame]) -> Wait {
     }
     if outside.iter().any(|frame| is_collector(frame)) {
         Wait::Collector
-    } else if outside.iter().any(|frame| frame.kind == FrameKind::Runtime) {
+    } else if outside.iter().any(|frame| is_runtime(frame) && !has_name(frame)) {
         Wait::LockOrCollector
+    } else if outside.iter().any(|frame| is_runtime(frame)) {
+        Wait::Runtime
     } else {
         Wait::Native
     }
@@ -311,6 +325,9 @@ mod tests {
         assert_eq!(named("AwareLock::EnterEpilogHelper(Thread*, int)"), Wait::Lock);
         assert_eq!(named("Thread::RareDisablePreemptiveGC()"), Wait::Collector);
         assert_eq!(named("WKS::GCHeap::WaitUntilGCComplete(bool)"), Wait::Collector);
+        assert_eq!(named("ThreadNative::Sleep(int)"), Wait::Sleep);
+        assert_eq!(named("SyncBlock::Wait(int)"), Wait::Signal);
+        assert_eq!(named("EEPolicy::HandleExit()"), Wait::Runtime);
         assert_eq!(named("libcoreclr.so+0x66a8b5"), Wait::LockOrCollector);
     }
 }

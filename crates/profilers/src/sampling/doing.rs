@@ -8,8 +8,12 @@ use stacks::StackKey;
 use super::Calls;
 use crate::ratio::percent;
 
-/// Every work item of the thread pool runs below this method, on every runtime.
-const POOL_DISPATCH: &str = "System.Threading.ThreadPoolWorkQueue.Dispatch";
+/// Every work item of the thread pool runs below the first of these methods, on every runtime, and on old ones below the
+/// second too: stacks of the kernel may miss one of them.
+const POOL_DISPATCH: &[&str] = &[
+    "System.Threading.ThreadPoolWorkQueue.Dispatch",
+    "System.Threading._ThreadPoolWaitCallback.PerformWaitCallback",
+];
 
 /// Methods of the framework whose calls out of managed code have no frame of their own.
 const CALLS_OUT: &[&str] = &["System.Net.Sockets.SocketAsyncEngine.EventLoop"];
@@ -158,7 +162,9 @@ impl<'a> Doings<'a> {
     pub(crate) fn in_pool(&mut self, stack: StackKey) -> bool {
         let calls = self.calls;
         *self.pool.entry(stack).or_insert_with(|| {
-            calls.frames(stack).any(|(method, _)| plain(calls.method_name(method)) == POOL_DISPATCH)
+            calls
+                .frames(stack)
+                .any(|(method, _)| POOL_DISPATCH.contains(&plain(calls.method_name(method)).as_str()))
         })
     }
 }
@@ -184,7 +190,7 @@ fn outside(calls: &Calls, stack: StackKey) -> Told {
         if depth == 0 {
             calls_out = name == "?" || name.starts_with("Interop") || CALLS_OUT.contains(&name.as_str());
         }
-        if method.own || name == POOL_DISPATCH {
+        if method.own || POOL_DISPATCH.contains(&name.as_str()) {
             has_work = true;
             break;
         }
