@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use discovery::{DotnetProcess, Options, find};
 use kernel_collector::{Collecting, NamesFirst, Recorded, Target};
 use model::{ProcessId, Unit, WindowEnd};
-use perf_sampler::{Children, Wake, prefer_this_thread};
+use perf_sampler::{Children, Wake};
 use process_view::{Process, TaskState};
 use reports::value::format_whole;
 
@@ -49,7 +49,6 @@ pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<O
     if let Some(program) = &subjects.program {
         program.resume()?;
     }
-    let preferred = prefer_this_thread();
     let begin = Instant::now();
     let end = loop {
         let elapsed = begin.elapsed();
@@ -67,10 +66,6 @@ pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<O
             break WindowEnd::TargetExited;
         }
     };
-    if preferred {
-        // What is left to do can wait for its turn.
-        let _ = rustix::process::setpriority_process(None, 0);
-    }
     let pids = || subjects.processes.iter().map(|process| process.pid);
     let ended = pids().filter(|pid| !Process::new(*pid).is_alive()).collect();
     let held = pids().filter(|pid| is_held(*pid)).collect();
