@@ -23,10 +23,12 @@ namespace Plugins
         private static readonly AutoResetEvent s_done = new AutoResetEvent(false);
         private static Type s_latest;
         private static int s_failures;
+        private static int s_work;
 
         private static void Run(PatientArguments args)
         {
             var pause = args.Int("pause", 100);
+            s_work = args.Int("work", 0);
             var firstRound = new ManualResetEvent(false);
             Background.Start("plugin-host", () =>
             {
@@ -89,15 +91,40 @@ namespace Plugins
         {
             var name = new AssemblyName($"Plugin{number}");
             var assembly = AssemblyBuilder.DefineDynamicAssembly(name, AssemblyBuilderAccess.RunAndCollect);
-            var type = assembly.DefineDynamicModule(name.Name).DefineType("Plugin", TypeAttributes.Public);
+            var typeName = s_work > 0 ? name.Name : "Plugin";
+            var type = assembly.DefineDynamicModule(name.Name).DefineType(typeName, TypeAttributes.Public);
             var method = type.DefineMethod(
                 "Answer", MethodAttributes.Public | MethodAttributes.Static, typeof(int), new[] { typeof(int) });
             var code = method.GetILGenerator();
+            if (s_work > 0)
+            {
+                EmitWork(code, s_work);
+            }
+
             code.Emit(OpCodes.Ldc_I4, 42);
             code.Emit(OpCodes.Ldarg_0);
             code.Emit(OpCodes.Div);
             code.Emit(OpCodes.Ret);
             return type.CreateTypeInfo().AsType();
+        }
+
+        /// <summary>A plug-in with work to do counts to a large number.</summary>
+        private static void EmitWork(ILGenerator code, int work)
+        {
+            // The last ones are gone by now, and their code with them.
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            GC.Collect();
+            var count = code.DeclareLocal(typeof(int));
+            var again = code.DefineLabel();
+            code.MarkLabel(again);
+            code.Emit(OpCodes.Ldloc, count);
+            code.Emit(OpCodes.Ldc_I4_1);
+            code.Emit(OpCodes.Add);
+            code.Emit(OpCodes.Stloc, count);
+            code.Emit(OpCodes.Ldloc, count);
+            code.Emit(OpCodes.Ldc_I4, work);
+            code.Emit(OpCodes.Blt, again);
         }
 
         private sealed class Record

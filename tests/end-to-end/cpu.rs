@@ -41,12 +41,13 @@ pub fn session(user: &User) -> PathBuf {
 }
 
 /// Waits until a process has used some more CPU time.
-fn wait_for_work(pid: u32) {
+pub fn wait_for_work(pid: u32) {
     let used = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
         // Behind the name, which may hold anything: the state, and then numbers.
-        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+        let numbers = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+        let ticks: Vec<u64> = numbers.skip(11).take(2).filter_map(|number| number.parse().ok()).collect();
+        ticks.iter().sum::<u64>()
     };
     let before = used();
     eventually("it works", || (used() > before + 20).then_some(()));

@@ -6,11 +6,36 @@ use serde_json::Value;
 use testbed::{Namespaces, Runtime, shared};
 
 use crate::cpu::{HOT, kept, may_watch_all};
-use crate::support::{BINARY, User, said, skip};
+use crate::cpu_rights::{BEHIND_FILTER, FILTERED, json};
+use crate::support::{BINARY, Said, User, said, skip};
 
 fn row(overview: &Value, pid: u64) -> Value {
     let rows = overview["processes"].as_array().expect("rows");
     rows.iter().find(|row| row["pid"] == pid).unwrap_or_else(|| panic!("{pid}: {overview:#}")).clone()
+}
+
+/// Starts a busy and an idle patient in a pid namespace of their own, so that nobody else's processes are meant, and then
+/// runs a script there: `$folder` is the user's, the words are the script's. None, with a printed reason, without root.
+fn among_two(user: &User, script: &str, words: &[&str], environment: &[(&str, &str)]) -> Option<Said> {
+    if let Err(reason) = Namespaces::available() {
+        skip(&reason.to_string());
+        return None;
+    }
+    let begin = r#"set -e
+        folder=$1; program=$2; exec=$3; option=$4; config=$5; assembly=$6; shift 6
+        "$program" "$exec" "$option" "$config" "$assembly" hot-method > "$folder/hot" &
+        "$program" "$exec" "$option" "$config" "$assembly" healthy-idle-service > "$folder/idle" &
+        until grep -q ready "$folder/hot" && grep -q ready "$folder/idle"; do sleep 0.1; done
+        "#;
+    let line = shared().target("hot-method", Runtime::Net9).command().expect("a command line");
+    let patient = line.words();
+    assert_eq!(patient.len(), 6, "{patient:?}");
+    let mut command = Command::new("unshare");
+    line.apply_environment(&mut command);
+    user.prepare(&mut command);
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]);
+    command.arg(format!("{begin}{script}")).arg("sh").arg(user.folder()).args(&patient[..5]).args(words);
+    Some(said(command.envs(environment.iter().copied())))
 }
 
 #[test]
@@ -18,26 +43,9 @@ fn all_processes_are_recorded_in_one_run_each_with_a_session() {
     if !may_watch_all() {
         return;
     }
-    if let Err(reason) = Namespaces::available() {
-        skip(&reason.to_string());
-        return;
-    }
-    // In a pid namespace of their own, so that nobody else's processes are meant.
-    let script = r#"set -e
-        folder=$1; binary=$2; shift 2
-        "$@" hot-method > "$folder/hot" & "$@" healthy-idle-service > "$folder/idle" &
-        until grep -q ready "$folder/hot" && grep -q ready "$folder/idle"; do sleep 0.1; done
-        "$binary" cpu --all -d 2 --json -o "$folder/out" > "$folder/json"
-        "$binary" cpu --all -d 1"#;
     let user = User::new();
-    let line = shared().target("hot-method", Runtime::Net9).command().unwrap();
-    let mut words = line.words();
-    assert_eq!(words.pop().unwrap(), "hot-method");
-    let mut command = Command::new("unshare");
-    line.apply_environment(&mut command);
-    user.prepare(&mut command);
-    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh"]);
-    let run = said(command.arg(user.folder()).arg(BINARY).args(words));
+    let script = r#""$1" cpu --all -d 2 --json -o "$folder/out" > "$folder/json"; "$1" cpu --all -d 1"#;
+    let Some(run) = among_two(&user, script, &[BINARY], &[]) else { return };
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let overview: Value =
         serde_json::from_str(&std::fs::read_to_string(user.folder().join("json")).unwrap()).unwrap();
@@ -60,6 +68,23 @@ fn all_processes_are_recorded_in_one_run_each_with_a_session() {
 }
 
 #[test]
+fn all_processes_are_asked_where_the_kernel_gives_nothing() {
+    let user = User::new();
+    let program = std::env::current_exe().unwrap();
+    let words = [&[program.to_str().unwrap()], &BEHIND_FILTER[..]].concat();
+    let task = [BINARY, "cpu", "--all", "-d", "2", "--json"].join("\n");
+    let Some(run) = among_two(&user, r#""$@""#, &words, &[(FILTERED, &task)]) else { return };
+    let overview: Value = serde_json::from_str(json(&run.stdout)).unwrap_or_else(|_| panic!("{run:?}"));
+    let rows = overview["processes"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{overview:#}");
+    assert!(rows.iter().any(|row| row["summary"].as_str().unwrap().contains(HOT)), "{overview:#}");
+    for report in overview["reports"].as_array().unwrap() {
+        assert_eq!(report["profiler"]["id"], "cpu-unprivileged");
+    }
+    assert_eq!(user.listed().len(), 2);
+}
+
+#[test]
 fn children_are_recorded_too_those_of_dotnet_with_names() {
     if !may_watch_all() {
         return;
@@ -70,6 +95,7 @@ fn children_are_recorded_too_those_of_dotnet_with_names() {
     let pid = target.pid().to_string();
     let run = user.says(&["cpu", "-p", &pid, "-d", "1", "--children", "--rate", "999", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("-cpu-{pid}/flamegraph.html   (open")), "{}", run.stderr);
     let overview = run.json();
     assert_eq!(row(&overview, target.pid().into())["dotnet"], true);
     let found = row(&overview, child);

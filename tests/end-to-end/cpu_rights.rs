@@ -1,18 +1,19 @@
 //! `drdotnet cpu` and `off-cpu` with few rights: what is taken instead, what is missing, what would add it.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 use testbed::{Runtime, shared};
 
-use crate::cpu::{HOT, hot_method};
+use crate::cpu::{HOT, hot_method, wait_for_work};
 use crate::cpu_limits::Ordinary;
-use crate::support::{BINARY, User, check_golden, said};
+use crate::support::{BINARY, User, check_golden, said, skip};
 
 /// Tells a copy of this program to refuse `perf_event_open` to what it runs, as container engines do.
-const FILTERED: &str = "DRDOTNET_TEST_FILTERED";
+pub const FILTERED: &str = "DRDOTNET_TEST_FILTERED";
 /// `perf_event_open` on x64.
 const PERF_EVENT_OPEN: i64 = 298;
 
@@ -30,18 +31,25 @@ fn a_command_behind_a_filter() {
     panic!("{error}");
 }
 
+/// What makes this program one of its tests alone.
+pub const BEHIND_FILTER: [&str; 3] = ["--exact", "cpu_rights::a_command_behind_a_filter", "--nocapture"];
+
 /// `drdotnet` behind a filter of system calls.
 fn filtered(user: &User, arguments: &[&str]) -> Command {
     let words = [&[BINARY], arguments].concat().join("\n");
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     user.prepare(&mut command);
-    command.args(["--exact", "cpu_rights::a_command_behind_a_filter", "--nocapture"]).env(FILTERED, words);
+    command.args(BEHIND_FILTER).env(FILTERED, words);
     command
 }
 
 /// Standard output without what the test harness says before.
-fn json(text: &str) -> &str {
+pub fn json(text: &str) -> &str {
     text.find('{').map_or(text, |begin| &text[begin..])
+}
+
+fn read_from_memory(pid: &str) -> String {
+    format!("     names: of process {pid}: read from its memory, as far as that can be done;")
 }
 
 #[test]
@@ -57,21 +65,22 @@ fn an_ordinary_user_sees_user_code_and_is_told_what_would_add_the_rest() {
 }
 
 #[test]
-fn an_ordinary_user_sees_waits_by_the_runtimes_samples() {
+fn an_ordinary_user_sees_waits_by_looks_at_threads() {
     let Some(user) = Ordinary::new(61_203) else { return };
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if !matches!(scope.trim(), "" | "0") {
+        skip("it needs kernel.yama.ptrace_scope 0");
+        return;
+    }
     let (target, _folder) = user.starts("web-two-routes");
     let pid = target.pid().to_string();
     let run = user.says(&[], &["off-cpu", "-p", &pid, "-d", "3", "--json"]);
-    let report = run.report();
-    assert_eq!(report.profiler.id, "thread-time");
-    assert!(report.notes[0].starts_with("The samples are the runtime's"), "{:?}", report.notes);
-    let words = run.stderr.split("\n\nkept as session ").next().unwrap().replace(&pid, "PID");
+    assert_eq!(run.report().profiler.id, "off-cpu");
+    let words = run.stderr.split("\n\nflame graph: ").next().unwrap().replace(&pid, "PID");
     check_golden("cpu/ordinary-user-waits.txt", &format!("{words}\n"));
-    // Beside time on the CPU, how long threads wait is better than nothing.
     let both = user.says(&[], &["cpu", "--with-off-cpu", "-p", &pid, "-d", "1", "--json"]);
     assert_eq!(both.report().profiler.id, "cpu");
-    assert!(both.stderr.contains("with the length of every wait; user code only"), "{}", both.stderr);
-    assert!(both.stderr.contains("the stacks of waiting threads"), "{}", both.stderr);
+    assert!(both.stderr.contains("with a look at threads that wait; user code only"), "{}", both.stderr);
     assert!(target.is_alive());
 }
 
@@ -133,7 +142,7 @@ fn where_neither_gives_anything_it_says_so() {
 }
 
 #[test]
-fn where_only_the_kernel_gives_something_methods_have_no_names_and_that_is_said() {
+fn where_only_the_kernel_gives_something_names_are_read_from_memory_and_that_is_said() {
     if !crate::cpu::may_watch_all() {
         return;
     }
@@ -142,13 +151,40 @@ fn where_only_the_kernel_gives_something_methods_have_no_names_and_that_is_said(
     let target = builder.start().unwrap();
     let pid = target.pid().to_string();
     let run = user.says(&["cpu", "-p", &pid, "-d", "1", "--json"]);
-    run.report();
-    let missing = format!("missing: names of methods of process {pid}\n");
-    assert!(run.stderr.contains(&missing), "{}", run.stderr);
+    assert!(run.report().summary.contains(HOT), "{}", run.stdout);
+    assert!(run.stderr.contains(&read_from_memory(&pid)), "{}", run.stderr);
     assert!(
         run.stderr.contains("because: diagnostics are off (DOTNET_EnableDiagnostics=0)"),
         "{}",
         run.stderr
     );
+    assert!(target.is_alive());
+}
+
+#[test]
+fn a_runtime_that_does_not_answer_has_its_names_read_from_memory() {
+    if !crate::cpu::may_watch_all() {
+        return;
+    }
+    let (user, target) = (User::new(), hot_method());
+    let pid = target.pid().to_string();
+    let socket = user.says(&["info", "-p", &pid, "--json"]).json()["process"]["socket"].clone();
+    // The runtime serves one caller at a time: whoever connects and says nothing keeps it from all others.
+    let silent = UnixStream::connect(socket.as_str().unwrap()).unwrap();
+    let run = user.says(&["cpu", "-p", &pid, "-d", "1", "--json"]);
+    assert!(run.report().summary.contains(HOT), "{}", run.stdout);
+    assert!(run.stderr.contains(&read_from_memory(&pid)), "{}", run.stderr);
+    assert!(run.stderr.contains("because: no answer; hangs, or serves another tool\n"), "{}", run.stderr);
+    drop(silent);
+    // One that begins to hang later has told its names before.
+    let run = user.starts(&["cpu", "-p", &pid, "-d", "10m", "--rate", "499", "--json"]);
+    user.wait_running();
+    wait_for_work(target.pid());
+    let silent = UnixStream::connect(socket.as_str().unwrap()).unwrap();
+    wait_for_work(target.pid());
+    run.signal(rustix::process::Signal::INT);
+    let report = run.ends().report();
+    assert!(report.summary.contains(HOT), "{}", report.summary);
+    drop(silent);
     assert!(target.is_alive());
 }

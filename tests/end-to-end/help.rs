@@ -16,6 +16,7 @@ fn every_help_text_is_as_accepted_and_fits_a_narrow_terminal() {
         ("counters-monitor", &["counters", "monitor", "--help"]),
         ("counters-collect", &["counters", "collect", "--help"]),
         ("cpu", &["cpu", "--help"]),
+        ("off-cpu", &["off-cpu", "--help"]),
         ("cpu-diff", &["cpu", "diff", "--help"]),
         ("trace", &["trace", "--help"]),
         ("trace-collect", &["trace", "collect", "--help"]),

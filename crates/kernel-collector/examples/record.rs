@@ -14,7 +14,6 @@ fn main() {
     let time = Duration::from_secs(args.next().unwrap().parse().unwrap());
     let show = args.next().map_or(3, |stacks| stacks.parse().unwrap());
     let process = discovery::find(pid, &discovery::Options::default()).unwrap();
-    perf_sampler::prefer_this_thread();
     let begin = Instant::now();
     let mut collecting =
         Collecting::start(Request::new(vec![Target::from(&process)], Collect::Both)).unwrap();
@@ -31,7 +30,8 @@ fn main() {
     for process in &recorded.processes {
         println!("{}: {:?} {:?} {:?}", process.pid, process.naming, process.cpu_time, process.on_our_behalf);
         println!("{:?}", process.profiles.quality);
-        for profile in [&process.profiles.on_cpu, &process.profiles.off_cpu] {
+        let profiles = &process.profiles;
+        for profile in [&profiles.on_cpu, &profiles.ready, &profiles.off_cpu] {
             let mut by_stack = HashMap::<_, u64>::new();
             for sample in &profile.samples {
                 *by_stack.entry(sample.stack).or_default() += sample.weight;

@@ -8,7 +8,7 @@ use discovery::DotnetProcess;
 use kernel_profile::{Intake, Names, Profiles, Unknown};
 use model::{ProcessId, ThreadId};
 use native_symbols::{Backing, KernelNames, MemoryMap};
-use perf_sampler::{Counts, Granted, Sampler, SamplerError, Summary, Timestamp, Wake};
+use perf_sampler::{Counts, Granted, Preferred, Sampler, SamplerError, Summary, Timestamp, Wake};
 use process_view::Process;
 
 use crate::looks::Looks;
@@ -46,6 +46,8 @@ pub struct Collecting {
     live_until: Option<Timestamp>,
     /// Read when first needed; the inner one is none where the kernel shows no names.
     kernel: Option<Option<KernelNames>>,
+    /// Sampling cannot wait; what comes after it can.
+    preferred: Option<Preferred>,
 }
 
 /// What was recorded.
@@ -98,6 +100,7 @@ impl Collecting {
             }
         }
         names.values().for_each(|source| source.listens(PATIENCE_AT_START));
+        let preferred = Preferred::ask();
         let sampler = Sampler::start(&request.sampling)?;
         let mut intake = Intake::new(sampler.granted().max_frames);
         request.targets.iter().for_each(|target| intake.follow(target.pid));
@@ -118,7 +121,9 @@ impl Collecting {
             read_memory: Instant::now(),
             live_until: None,
             kernel: None,
+            preferred,
         };
+        collecting.learn_places();
         // Threads that are parked now may stay so to the end, without a word from the kernel.
         collecting.look();
         Ok(collecting)
@@ -142,6 +147,7 @@ impl Collecting {
         let wake = loop {
             let left = until.saturating_duration_since(Instant::now());
             let wake = self.sampler.wait(self.looks.as_ref().map_or(left, |looks| looks.next().min(left)))?;
+            self.learn_places();
             let intake = &mut self.intake;
             self.sampler.read(&mut |record| intake.take(record));
             self.look();
@@ -187,6 +193,15 @@ impl Collecting {
         profiles
     }
 
+    /// Where methods begin, for the walks to come.
+    fn learn_places(&mut self) {
+        for (pid, source) in &self.names {
+            for (start, bytes) in source.take_places() {
+                self.intake.method(*pid, start, bytes);
+            }
+        }
+    }
+
     /// Looks at threads that wait, when it is time.
     fn look(&mut self) {
         if let Some(looks) = &mut self.looks {
@@ -212,8 +227,10 @@ impl Collecting {
     #[must_use]
     pub fn finish(mut self) -> Recorded {
         let granted = self.sampler.granted().clone();
+        self.learn_places();
         let intake = &mut self.intake;
         let summary = self.sampler.finish(&mut |record| intake.take(record));
+        drop(self.preferred.take());
         self.behalf.values_mut().for_each(behalf::Clocks::look);
         self.names.values().for_each(NameSource::stop);
         let rosters = std::mem::take(&mut self.rosters);

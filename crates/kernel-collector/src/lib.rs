@@ -14,6 +14,9 @@
 //! names, and a live view has them too. Framework code that is first called later is told of by neither; if such code was
 //! sampled, the runtime is asked once more at the end.
 //!
+//! Threads that were parked before the recording began, and waits that last and have no stack, are looked at from outside
+//! while they wait: see `docs/kernel-profiles.md`, "Time off the CPU".
+//!
 //! It judges nothing, prints nothing and writes no file.
 #![forbid(unsafe_code)]
 

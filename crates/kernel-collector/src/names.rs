@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use model::ProcessId;
+use runtime_events::jit::Tier;
 use runtime_events::{RuntimeEvent, keyword};
 use runtime_memory::RuntimeMemory;
 use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
@@ -56,8 +57,21 @@ pub struct Naming {
 /// Code that both sessions tell of.
 pub(crate) type SharedCode = Arc<Mutex<CodeMap>>;
 
+/// Where methods begin and how long they are, until somebody takes it.
+pub(crate) type SharedPlaces = Arc<Mutex<Vec<(u64, u32)>>>;
+
+/// Places that wait to be taken.
+const MOST_PLACES: usize = 1 << 20;
+
 struct Learner {
     code: SharedCode,
+    places: SharedPlaces,
+}
+
+/// The code of a method, unless it took the place of one that ran.
+fn place(event: &RuntimeEvent<'_>) -> Option<(u64, u32)> {
+    let (RuntimeEvent::MethodLoad(method) | RuntimeEvent::MethodRundown(method)) = event else { return None };
+    (method.flags.tier() != Tier::Tier1OnStackReplacement).then_some((method.start.0, method.code_bytes))
 }
 
 impl Observer for Learner {
@@ -65,6 +79,12 @@ impl Observer for Learner {
         // Ticks of the runtime are nanoseconds of the kernel's clock.
         let at_ns = seen.event.header.timestamp.0;
         self.code.lock().unwrap_or_else(PoisonError::into_inner).learn_at(event, at_ns);
+        if let Some(place) = place(event) {
+            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+            if places.len() < MOST_PLACES {
+                places.push(place);
+            }
+        }
     }
 }
 
@@ -94,6 +114,7 @@ impl Session {
 pub(crate) struct NameSource {
     client: Option<Client>,
     code: SharedCode,
+    places: SharedPlaces,
     stop: Arc<AtomicBool>,
     live: Option<Session>,
     /// Ends when the live session has begun, or has failed to.
@@ -119,6 +140,7 @@ impl NameSource {
         let mut source = NameSource {
             client,
             code: SharedCode::default(),
+            places: SharedPlaces::default(),
             stop: Arc::default(),
             live: None,
             listening: None,
@@ -173,6 +195,11 @@ impl NameSource {
     /// Whether its runtime is known not to tell.
     pub(crate) fn has_failed(&self) -> bool {
         self.naming.failure.is_some()
+    }
+
+    /// Methods that came since the last time.
+    pub(crate) fn take_places(&self) -> Vec<(u64, u32)> {
+        std::mem::take(&mut *self.places.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until the names of all code that was there at the beginning are known.
@@ -283,7 +310,7 @@ impl NameSource {
         after: Option<Receiver<()>>,
         mut wait: impl FnMut(Duration) -> Going + Send + 'static,
     ) -> Session {
-        let learner = Learner { code: Arc::clone(&self.code) };
+        let learner = Learner { code: Arc::clone(&self.code), places: Arc::clone(&self.places) };
         let (tell, outcome) = channel();
         let thread = std::thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use symbols::Position;
 use unwinding::leaf;
 
 use crate::followed::{Followed, is_code};
@@ -31,7 +32,7 @@ impl Callers {
         leaf: u64,
     ) -> Option<u64> {
         let top = taken.place.top()?;
-        let distance = match namer.method_at(leaf, taken.at.0) {
+        let distance = match namer.method_at(leaf, Position::Interrupted, taken.at.0) {
             Some(method) => {
                 let start = method.start().0;
                 let inside = usize::try_from(leaf.checked_sub(start)?).ok()?;

@@ -12,7 +12,7 @@ use native_symbols::{Backing, DebugFolders, Mapping, MemoryMap};
 use nettrace::CodeAddress;
 use perf_sampler::{Mapped, StackView, Timestamp};
 use stacks::{StackKey, StackTable};
-use unwinding::{Modules, Reached, Registers, Snapshot, Unwinder};
+use unwinding::{Methods, Modules, Reached, Registers, Snapshot, Unwinder};
 
 use crate::blocked::ToldFunctions;
 use crate::memory::Memory;
@@ -100,6 +100,8 @@ impl Followed {
         let mut modules = Modules::new(DebugFolders { root: self.root(), cache: None });
         self.map.iter().for_each(|mapping| modules.add(mapping));
         self.unwinder = Unwinder::new(modules);
+        let memory = Memory::of(self.pid);
+        self.unwinder.methods = Methods::new(move |start, most| memory.read(start, most));
         self.starts.clear();
         self.known = None;
         self.memory = None;
@@ -202,13 +204,13 @@ impl Followed {
                 }
                 true
             }
-            Reached::EndOfChain => {
+            Reached::Limit => false,
+            Reached::EndOfChain | Reached::EndOfCopy | Reached::Broken => {
                 let last = frames.last().copied().unwrap_or(0);
                 let start = self.starts.get(&last).copied();
                 frames.extend(start);
-                start.is_some() || self.is_in_libc(last)
+                start.is_some() || reached == Reached::EndOfChain && self.is_in_libc(last)
             }
-            Reached::EndOfCopy | Reached::Limit | Reached::Broken => false,
         };
         let at_limit = reached == Reached::Limit;
         if !complete {

@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 
 use model::{Frame, FrameKind};
 use native_symbols::{Backing, Mapping};
-use ready_to_run::{Precompiled, file_length, method_name};
+use ready_to_run::{MethodNames, Precompiled, file_length};
 
 /// Room for the headers of an assembly.
 const HEADERS: usize = 4096;
+/// An assembly has a handful of mappings.
+const MOST_BEGINS: usize = 16;
+/// What a mapping begins at.
+const PAGE: usize = 4096;
 /// Larger assemblies are not looked into.
 const LARGEST: u64 = 256 << 20;
 
 /// An assembly in a file: the file may be a program that has others in it.
 struct Image {
-    begin: u64,
     code: Precompiled,
+    names: MethodNames,
 }
 
 /// The assemblies of a process that were looked into.
@@ -39,19 +43,24 @@ impl Images {
         let Backing::File(path) = &mapping.backing else { return None };
         let offset = address.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
         let file = open(root, path)?;
-        let begin = begins.iter().copied().chain([0]).find(|begin| is_assembly(&file, *begin))?;
+        let begin = begins
+            .iter()
+            .take(MOST_BEGINS)
+            .chain(&[0])
+            .find_map(|begin| assembly_in_page(&file, *begin, offset))?;
         let key = (path.clone(), begin);
         let image = self.by_place.entry(key).or_insert_with(|| {
-            let code = Precompiled::read(&read(&file, begin)?).ok()?;
-            Some(Image { begin, code })
+            let bytes = read(&file, begin)?;
+            Some(Image { code: Precompiled::read(&bytes).ok()?, names: MethodNames::read(&bytes).ok()? })
         });
         let image = image.as_ref()?;
-        let row = image.code.method_at(offset.checked_sub(image.begin)?)?;
-        let name = method_name(&read(&file, begin)?, row.0 as usize).ok()??;
+        let row = image.code.method_at(offset.checked_sub(begin)?)?;
+        let name = image.names.get(row.0 as usize).ok()??;
         Some(Frame {
             kind: FrameKind::Managed,
             name: symbols::human_name(&name.owner, &name.name, ""),
-            module: path.file_name().map(|name| symbols::module_name(&name.to_string_lossy()).to_owned()),
+            // The file of a single-file program is not the module.
+            module: (begin == 0).then(|| symbols::module_name(&path.to_string_lossy()).to_owned()),
             file: None,
             line: None,
         })
@@ -65,18 +74,31 @@ fn open(root: &Path, path: &Path) -> Option<File> {
     File::open(path).ok()
 }
 
-fn is_assembly(file: &File, begin: u64) -> bool {
-    let mut magic = [0; 2];
-    file.read_exact_at(&mut magic, begin).is_ok() && &magic == b"MZ"
+/// Where in a page of the file the assembly begins that has an offset in it. In a single-file program they stand at any
+/// multiple of 16.
+fn assembly_in_page(file: &File, page: u64, offset: u64) -> Option<u64> {
+    let mut bytes = [0; PAGE];
+    let got = file.read_at(&mut bytes, page).ok()?;
+    let magic = |at: &usize| {
+        bytes.get(..got).and_then(|bytes| bytes.get(*at..)).is_some_and(|rest| rest.starts_with(b"MZ"))
+    };
+    (0..PAGE).step_by(16).filter(magic).map(|at| page + at as u64).find(|begin| {
+        let inside = offset.checked_sub(*begin);
+        inside.zip(length(file, *begin)).is_some_and(|(inside, length)| inside < length)
+    })
+}
+
+/// How long the assembly is that begins at an offset.
+fn length(file: &File, begin: u64) -> Option<u64> {
+    let mut headers = [0; HEADERS];
+    let got = file.read_at(&mut headers, begin).ok()?;
+    file_length(headers.get(..got)?)
 }
 
 /// The bytes of an assembly that begins at an offset.
 fn read(file: &File, begin: u64) -> Option<Vec<u8>> {
-    let mut headers = vec![0; HEADERS];
-    let got = file.read_at(&mut headers, begin).ok()?;
-    headers.truncate(got);
     let there = file.metadata().ok()?.len().checked_sub(begin)?;
-    let length = file_length(&headers)?.min(there);
+    let length = length(file, begin)?.min(there);
     let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= LARGEST)?];
     file.read_exact_at(&mut bytes, begin).ok()?;
     Some(bytes)

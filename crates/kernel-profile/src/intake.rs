@@ -50,6 +50,14 @@ impl Intake {
         self.processes.entry(pid).or_insert_with(|| Followed::new(pid));
     }
 
+    /// Tells of a method's code before its names are asked for: some callers are found only if it is known where methods
+    /// begin. Code that took the place of a running method is not to be told of.
+    pub fn method(&mut self, pid: ProcessId, start: u64, bytes: u32) {
+        if let Some(followed) = self.processes.get_mut(&pid) {
+            followed.unwinder.methods.add(start, bytes);
+        }
+    }
+
     /// Takes in a record.
     pub fn take(&mut self, record: &Record<'_>) {
         match record {

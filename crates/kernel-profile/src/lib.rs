@@ -14,6 +14,9 @@
 //! Stack copies are not kept: a stack is walked when its record comes. What can only be known when methods have names,
 //! the caller that frame pointers miss in the innermost frame, is put back at the end.
 //!
+//! Waits without a stack of their own: a thread can be looked at while it waits (`Intake::look`), and at the end the time of
+//! all waits is given to those with a stack (`estimate`).
+//!
 //! It opens no event and asks no runtime; the caller does, in the order of its choice.
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use model::{Frame, FrameKind, ProcessId};
 use native_symbols::{Backing, DebugFolders, Mapping, MemoryMap, Named, NativeNames};
 use nettrace::CodeAddress;
+use runtime_events::MethodId;
+use runtime_events::jit::Tier;
 use symbols::{MethodIndex, MethodKind, MethodRef, Position, SourceLookup};
 
 use crate::Names;
@@ -77,6 +79,7 @@ pub(crate) struct Namer<'a> {
     numbers: HashMap<(String, Option<String>, Option<u32>, Kind), FrameNumber>,
     found: HashMap<(u64, bool), Found>,
     methods: HashMap<(MethodIndex, u64, bool), FrameNumber>,
+    replacements: HashMap<(u64, bool), Option<MethodId>>,
 }
 
 impl<'a> Namer<'a> {
@@ -91,6 +94,7 @@ impl<'a> Namer<'a> {
             numbers: HashMap::new(),
             found: HashMap::new(),
             methods: HashMap::new(),
+            replacements: HashMap::new(),
         }
     }
 
@@ -179,10 +183,9 @@ impl<'a> Namer<'a> {
         }
         let module = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{module}!?");
-        (
-            Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None },
-            Kind::ManagedUnnamed,
-        )
+        let frame = Frame { kind: FrameKind::Managed, name, module: Some(module), file: None, line: None };
+        self.keep(byte, &frame, Kind::ManagedUnnamed);
+        (frame, Kind::ManagedUnnamed)
     }
 
     /// A function of a library, or the place where one without a name begins.
@@ -200,8 +203,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Code that the runtime wrote and does not tell of is glue. Glue that calls and waits is a method that has no name
-    /// any more.
+    /// Code that the runtime wrote and does not tell of. If it was interrupted, it is glue; glue calls nothing, so what has
+    /// called is a method, and has lost its name.
     fn in_memory(&self, address: u64, interrupted: bool) -> (Frame, Kind) {
         let by_entry = self.names.code.method_for(CodeAddress(address), position(interrupted));
         if let Some(method) = by_entry {
@@ -210,12 +213,30 @@ impl<'a> Namer<'a> {
         let from = address.saturating_sub(stubs::AROUND as u64);
         let code = self.memory.read(from, 2 * stubs::AROUND);
         let at = usize::try_from(address - from).unwrap_or(0);
-        (plain(FrameKind::Stub, stubs::kind(&code, at).to_owned()), Kind::Stub)
+        match stubs::kind(&code, at) {
+            None if !interrupted || self.names.code.methods().next().is_none() => {
+                (plain(FrameKind::Managed, "[compiled code]".to_owned()), Kind::ManagedUnnamed)
+            }
+            kind => (plain(FrameKind::Stub, kind.unwrap_or("[stub]").to_owned()), Kind::Stub),
+        }
     }
 
     /// The method at an address at a moment.
-    pub(crate) fn method_at(&self, address: u64, at_ns: u64) -> Option<MethodRef<'a>> {
-        self.names.code.method_at(CodeAddress(address), Position::Interrupted, at_ns)
+    pub(crate) fn method_at(&self, address: u64, position: Position, at_ns: u64) -> Option<MethodRef<'a>> {
+        self.names.code.method_at(CodeAddress(address), position, at_ns)
+    }
+
+    /// Whether code took the place of its caller while that ran (on-stack replacement): one call, not two.
+    pub(crate) fn replaced(&mut self, callee: (u64, bool), caller: u64, at_ns: u64) -> bool {
+        let (address, interrupted) = callee;
+        let code = self.names.code;
+        let replacement = *self.replacements.entry(callee).or_insert_with(|| {
+            let mut over = code.methods_over(CodeAddress(address), position(interrupted));
+            over.find(|method| method.tier() == Tier::Tier1OnStackReplacement).map(|method| method.id())
+        });
+        let Some(id) = replacement else { return false };
+        self.method_at(caller, Position::Caller, at_ns)
+            .is_some_and(|method| method.id() == id && method.tier() != Tier::Tier1OnStackReplacement)
     }
 
     fn method(&mut self, method: &MethodRef<'_>, address: u64, interrupted: bool) -> FrameNumber {

@@ -7,7 +7,8 @@ use native_symbols::KernelNames;
 use nettrace::CodeAddress;
 use perf_sampler::Timestamp;
 use stacks::{Profile, ProfileThread, Sample, StackKey, StackTable, ThreadSlot, Weight};
-use symbols::CodeMap;
+use symbols::{CodeMap, Position};
+use unwinding::IF_REPLACED;
 
 use crate::callers::Callers;
 use crate::followed::Followed;
@@ -124,8 +125,6 @@ struct Counts {
 /// The samples of one side.
 #[derive(Default)]
 struct One {
-    table: StackTable,
-    stacks: HashMap<Place, Stack>,
     slots: BTreeMap<u32, ThreadSlot>,
     threads: Vec<ProfileThread>,
     samples: Vec<Sample>,
@@ -136,6 +135,9 @@ struct Building<'a> {
     namer: Namer<'a>,
     callers: Callers,
     started: Timestamp,
+    /// One for all sides, so that what a thread did and what it waited for can be laid over each other.
+    table: StackTable,
+    stacks: HashMap<Place, Stack>,
     sides: [One; 3],
     addresses: Vec<u64>,
     frames: Vec<FrameNumber>,
@@ -144,8 +146,17 @@ struct Building<'a> {
 impl<'a> Building<'a> {
     fn new(process: &'a Followed, namer: Namer<'a>, started: Timestamp) -> Building<'a> {
         let sides = [One::default(), One::default(), One::default()];
-        let callers = Callers::default();
-        Building { process, namer, callers, started, sides, addresses: Vec::new(), frames: Vec::new() }
+        Building {
+            process,
+            namer,
+            callers: Callers::default(),
+            started,
+            table: StackTable::new(),
+            stacks: HashMap::new(),
+            sides,
+            addresses: Vec::new(),
+            frames: Vec::new(),
+        }
     }
 
     fn add(&mut self, taken: &Taken, quality: &mut Quality) {
@@ -154,9 +165,9 @@ impl<'a> Building<'a> {
             Side::OffCpu => 1,
             Side::Ready => 2,
         };
-        let stack = match self.sides[side].stacks.get(&taken.place) {
+        let stack = match self.stacks.get(&taken.place) {
             Some(stack) => *stack,
-            None => self.name(side, taken),
+            None => self.name(taken),
         };
         quality.callers_put_back += u64::from(stack.put_back);
         stack.counts.add_to(quality);
@@ -172,7 +183,7 @@ impl<'a> Building<'a> {
     }
 
     /// Names a stack. If it has the same names at every moment, that is not done again.
-    fn name(&mut self, side: usize, taken: &Taken) -> Stack {
+    fn name(&mut self, taken: &Taken) -> Stack {
         let Some(stack) = taken.place.stack() else {
             return Stack { key: None, put_back: false, counts: Counts::default() };
         };
@@ -183,19 +194,33 @@ impl<'a> Building<'a> {
         let mut always = true;
         let mut counts = Counts::default();
         self.frames.clear();
-        for (number, address) in self.addresses.iter().enumerate() {
+        let mut before = None;
+        let mut replaced = false;
+        for (number, mut address) in self.addresses.iter().copied().enumerate() {
+            if (IF_REPLACED..KERNEL).contains(&address) {
+                address &= !IF_REPLACED;
+                if !std::mem::take(&mut replaced)
+                    || self.namer.method_at(address, Position::Caller, taken.at.0).is_none()
+                {
+                    continue;
+                }
+            }
             // The innermost frame, and the innermost user frame, which the kernel interrupted or was called by.
             let interrupted = number == 0 || number == kernel;
-            let (frame, same) = self.namer.frame(*address, interrupted, taken.at.0);
+            replaced = before.is_some_and(|callee| self.namer.replaced(callee, address, taken.at.0));
+            if replaced {
+                continue;
+            }
+            before = Some((address, interrupted));
+            let (frame, same) = self.namer.frame(address, interrupted, taken.at.0);
             always &= same;
             counts.count(self.namer.kind(frame));
             self.frames.push(frame);
         }
-        let one = &mut self.sides[side];
-        let key = one.table.intern(self.frames.iter().map(|frame| CodeAddress(frame.0.into())));
+        let key = self.table.intern(self.frames.iter().map(|frame| CodeAddress(frame.0.into())));
         let stack = Stack { key, put_back, counts };
         if always {
-            one.stacks.insert(taken.place, stack);
+            self.stacks.insert(taken.place, stack);
         }
         stack
     }
@@ -211,10 +236,10 @@ impl<'a> Building<'a> {
     }
 
     fn into_profiles(self, duration_ns: u64) -> [Profile; 3] {
-        let Building { process, namer, sides, .. } = self;
+        let Building { process, namer, table, sides, .. } = self;
+        let (frames, nodes) = table.into_named(|number| namer.named(number.0));
         let mut titles = ["time on the CPU", "time waiting", "time ready without a processor"].into_iter();
         sides.map(|mut one| {
-            let (frames, nodes) = one.table.into_named(|number| namer.named(number.0));
             one.samples.sort_by_key(|sample| (sample.thread, sample.at_ns));
             Profile {
                 title: titles.next().unwrap_or_default().to_owned(),
@@ -222,8 +247,8 @@ impl<'a> Building<'a> {
                 started: None,
                 duration_ns,
                 process: Some(process.pid.0.into()),
-                frames,
-                nodes,
+                frames: frames.clone(),
+                nodes: nodes.clone(),
                 threads: one.threads,
                 samples: one.samples,
             }

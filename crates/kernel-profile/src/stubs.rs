@@ -98,8 +98,8 @@ const DISPATCH: Pattern = &[
 /// mov [rdi], rsi; ... : a reference is written, and the collector told where.
 const WRITE_BARRIER: Pattern = &[b(0x48), b(0x89), b(0x37)];
 
-/// What lies at `at` in `code`, of which a little stands before and behind.
-pub(crate) fn kind(code: &[u8], at: usize) -> &'static str {
+/// What lies at `at` in `code`, of which a little stands before and behind, if it is of a known kind.
+pub(crate) fn kind(code: &[u8], at: usize) -> Option<&'static str> {
     // Longer ones first: a precode is a part of another.
     let kinds = [
         (CALL_COUNTING, CALL_COUNTING.len(), "[stub: call counting]"),
@@ -113,10 +113,10 @@ pub(crate) fn kind(code: &[u8], at: usize) -> &'static str {
     for (pattern, length, name) in kinds {
         let first = at.saturating_sub(length - 1);
         if (first..=at).any(|start| fits(code.get(start..).unwrap_or_default(), pattern)) {
-            return name;
+            return Some(name);
         }
     }
-    "[stub]"
+    None
 }
 
 fn fits(code: &[u8], pattern: Pattern) -> bool {
@@ -128,7 +128,7 @@ fn fits(code: &[u8], pattern: Pattern) -> bool {
 mod tests {
     use super::*;
 
-    fn around(code: &[u8], inside: usize) -> &'static str {
+    fn around(code: &[u8], inside: usize) -> Option<&'static str> {
         let mut bytes = vec![0xcc; AROUND];
         bytes.extend_from_slice(code);
         bytes.extend([0xcc; AROUND]);
@@ -138,20 +138,20 @@ mod tests {
     #[test]
     fn kinds_are_told_by_their_code() {
         let precode = [0x4c, 0x8b, 0x15, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4];
-        assert_eq!(around(&precode, 0), "[stub: precode]");
-        assert_eq!(around(&precode, 7), "[stub: precode]");
-        assert_eq!(around(&precode, 13), "[stub]", "behind it");
+        assert_eq!(around(&precode, 0), Some("[stub: precode]"));
+        assert_eq!(around(&precode, 7), Some("[stub: precode]"));
+        assert_eq!(around(&precode, 13), None, "behind it");
         let counting = [0x48, 0x8b, 0x05, 1, 2, 3, 4, 0x66, 0xff, 0x08, 0x74, 6, 0xff, 0x25, 1, 2, 3, 4];
-        assert_eq!(around(&counting, 7), "[stub: call counting]");
-        assert_eq!(around(&[0x48, 0x89, 0x37, 0x48, 0xc1, 0xef, 0x0b], 3), "[stub: write barrier]");
-        assert_eq!(around(&[0x90; 8], 2), "[stub]");
+        assert_eq!(around(&counting, 7), Some("[stub: call counting]"));
+        assert_eq!(around(&[0x48, 0x89, 0x37, 0x48, 0xc1, 0xef, 0x0b], 3), Some("[stub: write barrier]"));
+        assert_eq!(around(&[0x90; 8], 2), None);
     }
 
     #[test]
     fn no_code_and_cut_code_are_just_stubs() {
         for length in 0..16 {
             for at in [0, 3, 100] {
-                assert_eq!(kind(&vec![0x48; length], at), "[stub]");
+                assert_eq!(kind(&vec![0x48; length], at), None);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use model::ProcessId;
 use stacks::StackKey;
+use unwinding::IF_REPLACED;
 
 use crate::namer::{Kind, Known, Namer};
 use crate::{Intake, Names};
@@ -32,7 +33,9 @@ impl Intake {
         let mut known = process.known.take().unwrap_or_else(|| Known::new(process, names));
         let mut namer = Namer::new(names, process, &mut known);
         for node in 0..u32::try_from(process.table.len()).unwrap_or(u32::MAX) {
-            let Some(address) = process.table.frames(StackKey(node)).next() else { continue };
+            let address = process.table.frames(StackKey(node)).next();
+            // What may be a caller, and may not, is looked at when its frame is known.
+            let Some(address) = address.filter(|address| address.0 < IF_REPLACED) else { continue };
             let (frame, _) = namer.frame(address.0, false, u64::MAX);
             match namer.kind(frame) {
                 Some(Kind::ManagedUnnamed) => unknown.in_assemblies.push(address.0),

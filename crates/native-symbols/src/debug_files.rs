@@ -113,22 +113,6 @@ impl BuildId {
     }
 }
 
-/// Reads a regular file of at most this size. Anything else (a pipe, a device) would block or never end.
-pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, SymbolError> {
-    let failed = |source| SymbolError::Io { path: path.to_owned(), source };
-    let kind = std::fs::metadata(path).map_err(failed)?;
-    if !kind.is_file() {
-        return Err(failed(std::io::Error::other("not a regular file")));
-    }
-    if kind.len() > most {
-        return Err(SymbolError::TooLarge { path: path.to_owned(), bytes: kind.len() });
-    }
-    let mut data = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(most).read_to_end(&mut data).map_err(failed)?;
-    Ok(data)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

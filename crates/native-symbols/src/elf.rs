@@ -12,6 +12,8 @@ use crate::frugal::Frugal;
 
 /// Most functions that are kept of one file; libcoreclr has some 60,000.
 const MOST_FUNCTIONS: usize = 4_000_000;
+/// Most bytes of names that are kept of one file; libcoreclr's debug file has 5 MB.
+const MOST_NAMES: usize = 256 << 20;
 /// Longest name that is kept.
 const LONGEST_NAME: usize = 4096;
 
@@ -113,7 +115,7 @@ impl ElfImage {
 
     fn add<'data>(&mut self, symbol: &impl ObjectSymbol<'data>, name: Option<&str>) {
         let is_code = matches!(symbol.kind(), SymbolKind::Text) && symbol.is_definition();
-        if !is_code || self.functions.len() >= MOST_FUNCTIONS {
+        if !is_code || self.is_full() {
             return;
         }
         let Some(name) = name else { return };
@@ -142,6 +144,11 @@ impl ElfImage {
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Symbols may share their names, so that a small file has endless ones.
+    fn is_full(&self) -> bool {
+        self.functions.len() >= MOST_FUNCTIONS || self.names.len() >= MOST_NAMES
     }
 
     /// How many functions have a name.

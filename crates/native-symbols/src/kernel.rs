@@ -1,13 +1,18 @@
 //! Functions of the kernel.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use crate::SymbolError;
 
-/// Text of `/proc/kallsyms` beyond this is not read; a usual one has 15 MB.
-const MOST_BYTES: u64 = 256 << 20;
+/// More functions than any kernel has; a usual one has 150,000.
+const MOST_FUNCTIONS: usize = 4_000_000;
+/// Lines beyond this are no lines of the kernel's.
+const LONGEST_LINE: u64 = 4096;
 
 /// The kernel's functions by address.
+#[derive(Default)]
 pub struct KernelNames {
     starts: Vec<(u64, u32)>,
     names: String,
@@ -17,34 +22,52 @@ impl KernelNames {
     /// Those of the running kernel, when it shows them.
     pub fn of_this_machine() -> Result<KernelNames, SymbolError> {
         let path = Path::new("/proc/kallsyms");
-        let text = crate::debug_files::read_bounded(path, MOST_BYTES)?;
-        KernelNames::parse(&String::from_utf8_lossy(&text))
+        let failed = |source| SymbolError::Io { path: path.to_owned(), source };
+        // Its text has 15 MB and more, of which a third is names.
+        KernelNames::read(BufReader::new(File::open(path).map_err(failed)?)).map_err(failed)?.settled()
     }
 
     /// From the text of `/proc/kallsyms`.
     pub fn parse(text: &str) -> Result<KernelNames, SymbolError> {
-        let mut kernel = KernelNames { starts: Vec::new(), names: String::new() };
-        for line in text.lines() {
-            let mut words = line.split_ascii_whitespace();
-            let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
-                continue;
-            };
-            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
-            // Text, weak and local text; data has no code.
-            if address == 0 || !matches!(kind, "t" | "T" | "w" | "W") {
-                continue;
+        KernelNames::read(text.as_bytes()).unwrap_or_default().settled()
+    }
+
+    fn read(mut text: impl BufRead) -> io::Result<KernelNames> {
+        let mut kernel = KernelNames::default();
+        let mut line = Vec::new();
+        while kernel.starts.len() < MOST_FUNCTIONS {
+            line.clear();
+            if io::Read::take(&mut text, LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
             }
-            let Ok(at) = u32::try_from(kernel.names.len()) else { break };
-            kernel.names.push_str(name);
-            kernel.names.push('\n');
-            kernel.starts.push((address, at));
+            kernel.add(&String::from_utf8_lossy(&line));
         }
-        if kernel.starts.is_empty() {
+        Ok(kernel)
+    }
+
+    fn add(&mut self, line: &str) {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
+            return;
+        };
+        // Text, weak and local text; data has no code.
+        let is_code = matches!(kind, "t" | "T" | "w" | "W");
+        let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != 0 && is_code);
+        let (Some(address), Ok(at)) = (address, u32::try_from(self.names.len())) else { return };
+        self.names.push_str(name);
+        self.names.push('\n');
+        self.starts.push((address, at));
+    }
+
+    fn settled(mut self) -> Result<KernelNames, SymbolError> {
+        if self.starts.is_empty() {
             return Err(SymbolError::KernelHidden);
         }
-        kernel.starts.sort_by_key(|(address, _)| *address);
-        kernel.starts.dedup_by_key(|(address, _)| *address);
-        Ok(kernel)
+        self.starts.sort_by_key(|(address, _)| *address);
+        self.starts.dedup_by_key(|(address, _)| *address);
+        self.starts.shrink_to_fit();
+        self.names.shrink_to_fit();
+        Ok(self)
     }
 
     /// The function at an address.

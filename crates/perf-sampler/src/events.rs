@@ -53,8 +53,8 @@ pub(crate) struct Events {
     pub(crate) threads: Vec<ThreadId>,
 }
 
-/// Bytes of one CPU's ring: two seconds of samples, as far as the memory goes. Half a second where locked memory is
-/// counted, so that usual limits suffice.
+/// Bytes of one CPU's ring: two seconds of samples, as far as the memory goes. A quarter of a second where locked
+/// memory is counted, so that usual limits suffice.
 pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     /// Header, chain and registers of a usual sample.
     const BESIDE_STACK: usize = 400;
@@ -64,7 +64,7 @@ pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     let rate = usize::try_from(plan.rate_hz).unwrap_or(usize::MAX);
     let stack = usize::try_from(stack_bytes).unwrap_or(0);
     let second = if plan.clock.is_some() { rate.saturating_mul(stack + BESIDE_STACK) } else { 0 };
-    let samples = if plan.facts.may_lock_memory() { second.saturating_mul(2) } else { second / 2 };
+    let samples = if plan.facts.may_lock_memory() { second.saturating_mul(2) } else { second / 4 };
     let switches = match plan.off_cpu {
         Some(OffCpu::WithStacks(_)) => FOR_STACKS,
         Some(OffCpu::TimesOnly) => FOR_TIMES,

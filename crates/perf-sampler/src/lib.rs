@@ -46,6 +46,7 @@ mod options;
 mod owners;
 mod parse;
 mod plan;
+mod preference;
 mod record;
 mod refusal;
 mod ring;
@@ -58,11 +59,12 @@ pub use arch::Registers;
 pub use error::SamplerError;
 pub use granted::{Cause, Granted, KernelSide, Missing, OffCpu, Part, Remedy};
 pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, WaitStacks};
+pub use preference::{Preferred, prefer_this_thread};
 pub use record::{
     Addresses, FileKey, Leaving, Mapped, OpenWait, Record, Sample, Seen, StackView, SwitchId, SwitchOut,
     Thread, Timestamp, Wait,
 };
-pub use sampler::{Counts, Sampler, Summary, Wake, prefer_this_thread, preflight};
+pub use sampler::{Counts, Sampler, Summary, Wake, preflight};
 
 /// Reads one record of a ring, for fuzzing. Whether it was one.
 #[doc(hidden)]

@@ -15,7 +15,7 @@ use crate::intake::{Intake, Targets};
 use crate::options::{Options, Scope};
 use crate::owners::Owners;
 use crate::plan::{self, Plan};
-use crate::record::{OpenWait, Record, Thread, Timestamp};
+use crate::record::{Leaving, OpenWait, Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
 use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
@@ -104,14 +104,6 @@ impl std::fmt::Debug for Sampler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sampler").field("granted", &self.granted).finish_non_exhaustive()
     }
-}
-
-/// Asks that the calling thread, which reads a sampler, get a CPU before others. Where hundreds of threads compete, it
-/// would otherwise wait for longer than a ring lasts. `false` for an ordinary user, who may not.
-pub fn prefer_this_thread() -> bool {
-    /// Well before everybody else, and still behind real-time threads.
-    const NICE: i32 = -15;
-    rustix::process::setpriority_process(None, NICE).is_ok()
 }
 
 /// What a sampler with these options would be granted. Starts nothing.
@@ -262,7 +254,9 @@ impl Sampler {
     fn know_threads(&mut self, process: ProcessId, since: Timestamp) {
         let Some(waits) = &mut self.intake.waits else { return };
         for task in Process::new(process).tasks().unwrap_or_default() {
-            waits.present(Thread { process, id: task.id }, since);
+            let ready = task.stat().is_ok_and(|stat| stat.state == TaskState::Running);
+            let leaving = if ready { Leaving::Preempted } else { Leaving::Unknown };
+            waits.present(Thread { process, id: task.id }, since, leaving);
         }
     }
 

@@ -12,6 +12,7 @@ enum State {
     /// It was there when we began, and has not moved since.
     NotSeen {
         since: Timestamp,
+        leaving: Leaving,
     },
     /// It began while we looked, and has not run yet.
     New,
@@ -48,9 +49,9 @@ impl Waits {
         Waits { started, everybody, threads: HashMap::new(), next: 0, unpaired: 0 }
     }
 
-    /// A thread that was there when we began to look at its process.
-    pub(crate) fn present(&mut self, thread: Thread, since: Timestamp) {
-        self.set(thread, State::NotSeen { since });
+    /// A thread that was there when we began to look at its process. If it could run then, it has lost its CPU to another.
+    pub(crate) fn present(&mut self, thread: Thread, since: Timestamp, leaving: Leaving) {
+        self.set(thread, State::NotSeen { since, leaving });
     }
 
     /// A thread began.
@@ -85,11 +86,11 @@ impl Waits {
                 State::Off { since, leaving, switch } => {
                     Some(Wait { thread, from: since, to: time, leaving, switch, seen: Seen::Whole })
                 }
-                State::NotSeen { since } => Some(Wait {
+                State::NotSeen { since, leaving } => Some(Wait {
                     thread,
                     from: since.min(time),
                     to: time,
-                    leaving: Leaving::Unknown,
+                    leaving,
                     switch: None,
                     seen: Seen::BeganBefore,
                 }),
@@ -119,7 +120,7 @@ impl Waits {
                         let to = end.max(since);
                         Some(Wait { thread, from: since, to, leaving, switch, seen: Seen::NotEnded })
                     }
-                    State::NotSeen { since } if since < end && waits(thread) => Some(Wait {
+                    State::NotSeen { since, .. } if since < end && waits(thread) => Some(Wait {
                         thread,
                         from: since,
                         to: end,
@@ -140,11 +141,13 @@ impl Waits {
         self.threads.iter().filter_map(|(id, tracked)| {
             let thread = Thread { process: tracked.process, id: *id };
             match tracked.state {
-                State::NotSeen { since } => Some(OpenWait { thread, since, has_stack: false }),
+                State::NotSeen { since, leaving } if leaving != Leaving::Preempted => {
+                    Some(OpenWait { thread, since, has_stack: false })
+                }
                 State::Off { since, leaving, switch } if leaving != Leaving::Preempted => {
                     Some(OpenWait { thread, since, has_stack: switch.is_some() })
                 }
-                State::Off { .. } | State::New | State::On => None,
+                State::NotSeen { .. } | State::Off { .. } | State::New | State::On => None,
             }
         })
     }
@@ -156,7 +159,11 @@ impl Waits {
     /// One we have not heard of is taken for running: if it comes back first, that is counted as unpaired. When
     /// everybody is told of, it was there before.
     fn tracked(&mut self, thread: Thread) -> &mut Tracked {
-        let state = if self.everybody { State::NotSeen { since: self.started } } else { State::On };
+        let state = if self.everybody {
+            State::NotSeen { since: self.started, leaving: Leaving::Unknown }
+        } else {
+            State::On
+        };
         let new = Tracked { process: thread.process, state, stack: None };
         self.threads.entry(thread.id).or_insert(new)
     }
@@ -194,7 +201,7 @@ mod tests {
     fn what_began_before_or_has_not_ended_is_told_as_such() {
         let mut waits = Waits::new(START, false);
         for id in 1..=4 {
-            waits.present(thread(id), START);
+            waits.present(thread(id), START, Leaving::Unknown);
         }
         let wait = waits.switched(thread(1), Timestamp(130), Switch::In).unwrap();
         assert_eq!((wait.from, wait.to, wait.seen), (START, Timestamp(130), Seen::BeganBefore));

@@ -30,6 +30,9 @@ const SCRIPT: &str = concat!(
 );
 const STYLE: &str = include_str!("html/page.css");
 
+/// Most frames under their callers in a page: more of them take a browser too long to lay out.
+const MOST_NODES: usize = 1_000_000;
+
 /// One side of a page: what it is called in the address, and by people.
 #[derive(Clone, Copy, Debug)]
 pub struct PageSide {
@@ -92,7 +95,10 @@ impl Page {
     }
 
     /// Writes the page.
-    pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+    pub fn write(mut self, to: &mut dyn Write) -> io::Result<()> {
+        if self.graph.narrow(MOST_NODES) {
+            self.fact("the narrowest frames are shown as a part of their callers".to_owned());
+        }
         let mut sink = Sink::new(to);
         sink.raw(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

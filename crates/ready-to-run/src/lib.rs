@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes of a .dll --> headers, runtime functions, entry points --> Precompiled: offset in the file -> row of a method
-//!                                                                   method_name: row -> type and name
+//!                                                                   MethodNames: row -> type and name
 //! ```
 //!
 //! **In:** the bytes of an assembly's file. **Out:** for a place in it the method that it is the code of.
@@ -20,4 +20,4 @@ mod precompiled;
 
 pub use error::Error;
 pub use precompiled::{MethodRow, Precompiled, file_length};
-pub use static_fields::{MethodName, method_name};
+pub use static_fields::{MethodName, MethodNames};

@@ -52,7 +52,8 @@ impl Precompiled {
         let pe = PeFile64::parse(file).map_err(|_| Error::NotAnAssembly)?;
         let sections: Vec<Section> = pe.section_table().iter().map(section).collect();
         let parts = parts(&pe, file, &sections)?;
-        let functions = functions(file, &sections, parts).ok_or(Error::Damaged("its table of entry points"))?;
+        let functions =
+            functions(file, &sections, parts).ok_or(Error::Damaged("its table of entry points"))?;
         Ok(Precompiled { sections, functions })
     }
 
@@ -101,7 +102,8 @@ struct Parts {
 
 fn parts(pe: &PeFile64<'_>, file: &[u8], sections: &[Section]) -> Result<Parts, Error> {
     const DAMAGED: Error = Error::Damaged("a header lies outside of it");
-    let directory = pe.data_directory(object::pe::IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR).ok_or(Error::NotAnAssembly)?;
+    let directory =
+        pe.data_directory(object::pe::IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR).ok_or(Error::NotAnAssembly)?;
     let cli = offset(sections, directory.address_range().0).ok_or(DAMAGED)?;
     let header = word(file, cli + MANAGED_NATIVE_HEADER).ok_or(DAMAGED)?;
     if header == 0 {
@@ -114,8 +116,11 @@ fn parts(pe: &PeFile64<'_>, file: &[u8], sections: &[Section]) -> Result<Parts, 
     let count = word(file, header + 12).ok_or(DAMAGED)? as usize;
     let (mut functions, mut entry_points) = (None, None);
     for entry in (0..count.min(MOST_SECTIONS)).map(|number| header + 16 + number * 12) {
-        let (kind, address, bytes) =
-            (word(file, entry).ok_or(DAMAGED)?, word(file, entry + 4).ok_or(DAMAGED)?, word(file, entry + 8).ok_or(DAMAGED)?);
+        let (kind, address, bytes) = (
+            word(file, entry).ok_or(DAMAGED)?,
+            word(file, entry + 4).ok_or(DAMAGED)?,
+            word(file, entry + 8).ok_or(DAMAGED)?,
+        );
         match kind {
             RUNTIME_FUNCTIONS => functions = Some((address, bytes)),
             METHOD_ENTRY_POINTS => entry_points = Some(address),
@@ -141,7 +146,10 @@ fn functions(file: &[u8], sections: &[Section], parts: Parts) -> Option<Vec<Func
         let Some((value, _)) = number(file, at) else { continue };
         // The low bits tell whether addresses to be fixed up follow, which does not matter here.
         let entry = if value & 1 != 0 { value >> 2 } else { value >> 1 };
-        let Some(function) = (entry as usize).checked_mul(FUNCTION_BYTES).and_then(|at| table.get(at..)) else { continue };
+        let Some(function) = (entry as usize).checked_mul(FUNCTION_BYTES).and_then(|at| table.get(at..))
+        else {
+            continue;
+        };
         let (Some(begin), Some(end)) = (word(function, 0), word(function, 4)) else { continue };
         found.push(Function { begin, end, method: MethodRow(row + 1) });
     }

@@ -1,16 +1,17 @@
 //! Real assemblies, and spoilt ones.
 
 use proptest::prelude::*;
-use ready_to_run::{Error, Precompiled, file_length, method_name};
+use ready_to_run::{Error, MethodNames, Precompiled, file_length};
 use testbed::{Runtime, shared};
 
 fn core_library() -> Vec<u8> {
-    shared().prepare(&[Runtime::Net9]).unwrap();
-    let command = shared().target("hot-method", Runtime::Net9).command().unwrap();
-    let root = std::path::PathBuf::from(&command.words()[0]);
-    let folder = root.parent().unwrap().join("shared/Microsoft.NETCore.App");
-    let version = std::fs::read_dir(folder).unwrap().flatten().next().unwrap().path();
-    std::fs::read(version.join("System.Private.CoreLib.dll")).unwrap()
+    shared().prepare(&[Runtime::Net9]).expect("the runtime is there");
+    let command = shared().target("hot-method", Runtime::Net9).command().expect("a command");
+    let program = std::path::PathBuf::from(&command.words()[0]);
+    let folder = program.parent().expect("a folder").join("shared/Microsoft.NETCore.App");
+    let mut versions = std::fs::read_dir(folder).expect("the framework").flatten();
+    let version = versions.next().expect("a version").path();
+    std::fs::read(version.join("System.Private.CoreLib.dll")).expect("the core library")
 }
 
 #[test]
@@ -22,10 +23,11 @@ fn the_core_library_has_code_for_its_methods() {
     let (length, whole) = (file_length(&file[..4096]).unwrap(), file.len() as u64);
     assert!(length <= whole && whole - length < 64 << 10, "{length} of {whole}");
     // Every place of the file either is code of one method with a name, or of none.
+    let all = MethodNames::read(&file).unwrap();
     let mut names = std::collections::BTreeSet::new();
     for offset in (0..file.len() as u64).step_by(4096) {
         if let Some(row) = code.method_at(offset) {
-            let name = method_name(&file, row.0 as usize).unwrap().expect("a row of the metadata");
+            let name = all.get(row.0 as usize).unwrap().expect("a row of the metadata");
             names.insert(format!("{}.{}", name.owner, name.name));
         }
     }
@@ -54,7 +56,7 @@ proptest! {
         if let Ok(code) = Precompiled::read(&file) {
             for offset in [0, 1000, u64::MAX] {
                 if let Some(row) = code.method_at(offset) {
-                    let _ = method_name(&file, row.0 as usize);
+                    let _ = MethodNames::read(&file).and_then(|names| names.get(row.0 as usize));
                 }
             }
         }

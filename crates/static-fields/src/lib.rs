@@ -27,7 +27,7 @@ mod tables;
 
 pub use error::Error;
 pub use fields::{StaticField, static_fields};
-pub use methods::{MethodName, method_name};
+pub use methods::{MethodName, MethodNames};
 pub use pe::PeHead;
 pub use root::StreamPlaces;
 pub use tables::{Place, Schema, table};

@@ -1,5 +1,6 @@
 //! Names of methods.
 
+use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::fields::Names;
 use crate::pe::metadata;
@@ -19,11 +20,24 @@ pub struct MethodName {
     pub name: String,
 }
 
-/// The method in a row of the metadata, counted from 1; none if there is no such row.
-pub fn method_name(file: &[u8], row: usize) -> Result<Option<MethodName>, Error> {
-    let streams = Streams::of(metadata(file)?)?;
-    let tables = Tables::of(&streams)?;
-    let name = tables.cell(METHOD, row, 1).and_then(|at| streams.strings.text(at));
-    let owner = Names::new(&streams, &tables).owner_of(METHODS_OF_TYPE, row);
-    Ok(owner.zip(name).map(|(owner, name)| MethodName { owner, name: name.to_owned() }))
+/// The names of an assembly's methods, without the rest of its file.
+#[derive(Debug, Clone)]
+pub struct MethodNames {
+    metadata: Vec<u8>,
+}
+
+impl MethodNames {
+    /// Out of the file of an assembly.
+    pub fn read(file: &[u8]) -> Result<MethodNames, Error> {
+        Ok(MethodNames { metadata: metadata(file)?.0.to_vec() })
+    }
+
+    /// The method in a row of the metadata, counted from 1; none if there is no such row.
+    pub fn get(&self, row: usize) -> Result<Option<MethodName>, Error> {
+        let streams = Streams::of(Bytes(&self.metadata))?;
+        let tables = Tables::of(&streams)?;
+        let name = tables.cell(METHOD, row, 1).and_then(|at| streams.strings.text(at));
+        let owner = Names::new(&streams, &tables).owner_of(METHODS_OF_TYPE, row);
+        Ok(owner.zip(name).map(|(owner, name)| MethodName { owner, name: name.to_owned() }))
+    }
 }

@@ -235,9 +235,12 @@ impl CodeMap {
         let key = (new.start, new.id);
         // A dynamic method may get place and id of one that is gone.
         let is_other = |old: &Code| {
-            new.from_ns > 0 && old.until_ns <= new.from_ns && (old.type_name, old.name) != (new.type_name, new.name)
+            new.from_ns > 0
+                && old.until_ns <= new.from_ns
+                && (old.type_name, old.name) != (new.type_name, new.name)
         };
-        let known = self.known.get(&key).filter(|index| !self.code.get(**index as usize).is_some_and(is_other));
+        let known =
+            self.known.get(&key).filter(|index| !self.code.get(**index as usize).is_some_and(is_other));
         let index = match known {
             Some(index) => {
                 let old = self.code.get_mut(*index as usize)?;

@@ -72,12 +72,14 @@ fn an_unload_alone_names_what_was_there() {
 #[test]
 fn a_place_and_id_used_again_has_both_names() {
     let mut map = CodeMap::new();
-    let (first, second) = (Method::jitted(1, 0x1000, 0x100, "First"), Method::jitted(1, 0x1000, 0x80, "Second"));
+    let (first, second) =
+        (Method::jitted(1, 0x1000, 0x100, "First"), Method::jitted(1, 0x1000, 0x80, "Second"));
     first.load(&mut map, 100);
     first.unload(&mut map, 200);
     second.load(&mut map, 300);
     map.settle();
-    let at = |at_ns| map.method_at(CodeAddress(0x1010), Position::Interrupted, at_ns).map(|one| one.raw_method());
+    let at =
+        |at_ns| map.method_at(CodeAddress(0x1010), Position::Interrupted, at_ns).map(|one| one.raw_method());
     assert_eq!((at(150), at(350)), (Some("First"), Some("Second")));
     assert_eq!(map.methods_over(CodeAddress(0x1010), Position::Interrupted).count(), 2);
     assert_eq!(map.methods_over(CodeAddress(0x1090), Position::Interrupted).count(), 1);

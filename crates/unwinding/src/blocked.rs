@@ -14,7 +14,7 @@ const UNKNOWN: u64 = 1;
 /// Bytes at the start of a function that are looked at.
 const PROLOGUE: usize = 96;
 /// The longest call instruction.
-const CALL: u64 = 7;
+const CALL: u8 = 7;
 /// More instructions than the start of a function has.
 const MOST_INSTRUCTIONS: usize = 24;
 
@@ -116,7 +116,7 @@ fn frame_above_top(code: &[u8]) -> Option<u64> {
 
 /// Whether the instruction before a return address calls a function: this one, if it says which.
 fn is_call_of(code: &dyn Code, caller: u64, function: u64) -> bool {
-    let bytes = code.read(caller.saturating_sub(CALL), CALL as usize);
+    let bytes = code.read(caller.saturating_sub(CALL.into()), CALL.into());
     if let [_, _, 0xe8, a, b, c, d] = bytes.as_slice() {
         let target = caller.wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into());
         return target == function || is_jump(&code.read(target, 16));

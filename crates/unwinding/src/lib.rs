@@ -16,10 +16,12 @@
 
 mod blocked;
 pub mod leaf;
+mod methods;
 mod modules;
 mod starts;
 mod walk;
 
 pub use blocked::Code;
+pub use methods::Methods;
 pub use modules::Modules;
-pub use walk::{Reached, Registers, Snapshot, Unwinder};
+pub use walk::{IF_REPLACED, Reached, Registers, Snapshot, Unwinder};

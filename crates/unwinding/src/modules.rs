@@ -78,7 +78,10 @@ impl Modules {
     #[must_use]
     pub fn function_start(&self, address: u64) -> Option<u64> {
         let covered = self.covered(address)?;
-        covered.starts.before(address.wrapping_sub(covered.base)).map(|start| start.wrapping_add(covered.base))
+        covered
+            .starts
+            .before(address.wrapping_sub(covered.base))
+            .map(|start| start.wrapping_add(covered.base))
     }
 
     fn covered(&self, address: u64) -> Option<&Covered> {

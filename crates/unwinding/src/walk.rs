@@ -3,10 +3,18 @@
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error, FrameAddress, Unwinder as _};
 
-use crate::Modules;
+use crate::{Methods, Modules};
 
 /// More frames than any sane stack; deep recursion is cut here.
 const MOST_FRAMES: usize = 4096;
+
+/// Marks an address in a walked stack that is a caller only if the frame before it is code that took the place of a running
+/// method (on-stack replacement). Frame pointers then lead from the new code to the caller's caller, and the caller's
+/// address stands where the old code, which nobody will return to, had its frame.
+pub const IF_REPLACED: u64 = 1 << 62;
+
+/// So much of a caller's frame is searched for such an address.
+const MOST_WORDS: u64 = 256;
 
 /// The registers that lead to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +59,8 @@ pub enum Reached {
 pub struct Unwinder {
     /// The libraries; more are added as they are mapped.
     pub modules: Modules,
+    /// Managed code, as far as it is known when a stack is walked.
+    pub methods: Methods,
     cache: CacheX86_64,
 }
 
@@ -58,7 +68,7 @@ impl Unwinder {
     /// A walker over these libraries.
     #[must_use]
     pub fn new(modules: Modules) -> Unwinder {
-        Unwinder { modules, cache: CacheX86_64::new() }
+        Unwinder { modules, methods: Methods::default(), cache: CacheX86_64::new() }
     }
 
     /// Walks one stack: `frames` gets its addresses, innermost first; all but the first are return addresses.
@@ -79,16 +89,24 @@ impl Unwinder {
             if frames.len() >= MOST_FRAMES {
                 break Reached::Limit;
             }
-            let step = self.modules.unwinder.unwind_frame(
-                walk.address,
-                &mut walk.registers,
-                &mut self.cache,
-                &mut read,
-            );
+            let frame = walk.registers.bp();
+            let by_tables = self.modules.covers(walk.address.address_for_lookup());
+            let step = match self.methods.leave(walk, by_tables, &mut read) {
+                Some(caller) => Ok(Some(caller)),
+                None => self.modules.unwinder.unwind_frame(
+                    walk.address,
+                    &mut walk.registers,
+                    &mut self.cache,
+                    &mut read,
+                ),
+            };
             match step {
                 Ok(Some(caller)) => {
                     let Some(next) = FrameAddress::from_return_address(caller) else { break Reached::Start };
                     frames.push(caller);
+                    if !by_tables {
+                        frames.extend(replaced_caller(thread, frame, walk.registers.bp()));
+                    }
                     walk.address = next;
                 }
                 Ok(None) => break Reached::Start,
@@ -125,7 +143,7 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
         let places =
             || thread.chain.iter().enumerate().filter(|(_, link)| *link == frame).map(|(place, _)| place);
         // The chain leaves out callers of frameless leaves, never adds any: its place is no further out than ours.
-        let Some(same) = places().filter(|place| *place <= at).last().or_else(|| places().next()) else {
+        let Some(same) = places().rfind(|place| *place <= at).or_else(|| places().next()) else {
             continue;
         };
         let rest = thread.chain.get(same + 1..).unwrap_or_default();
@@ -134,7 +152,8 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
         }
         frames.truncate(at + 1);
         frames.extend_from_slice(rest);
-        return if rest.is_empty() { ended } else { by_chain };
+        // Where both end together, the chain knows no more. One link is no chain: it may be broken at once.
+        return if rest.is_empty() && same == 0 { ended } else { by_chain };
     }
     if thread.chain.len() > frames.len() {
         frames.clear();
@@ -142,6 +161,17 @@ fn continue_by_chain(thread: &Snapshot<'_>, frames: &mut Vec<u64>, ended: Reache
         return by_chain;
     }
     ended
+}
+
+/// The return address of a second frame between a frame and its caller's, which has the same caller's frame.
+fn replaced_caller(thread: &Snapshot<'_>, frame: u64, callers: u64) -> Option<u64> {
+    // Behind the saved frame pointer and the return address.
+    let from = frame.checked_add(16)?;
+    let words = (callers.checked_sub(from)? / 8).min(MOST_WORDS);
+    let found = (0..words).map(|number| from + number * 8).find(|at| word(thread, *at) == Some(callers))?;
+    word(thread, found + 8)
+        .filter(|address| (1..IF_REPLACED).contains(address))
+        .map(|address| address | IF_REPLACED)
 }
 
 /// A word of the copied stack.
@@ -201,6 +231,18 @@ mod tests {
         let alone = Snapshot { chain: &[], ..snapshot };
         assert_eq!(unwinder().walk(&alone, &mut frames), Reached::EndOfCopy);
         assert_eq!(frames, chain[..3]);
+    }
+
+    #[test]
+    fn a_replaced_frame_keeps_its_callers_address() {
+        // The new code's frame, the old code's frame with the same caller's frame, the caller's frame.
+        let words: [u64; 8] = [0x1030, 0x40_0001, 7, 0x1030, 0x40_0002, 8, 0, 0x40_0003];
+        let stack = words.map(u64::to_le_bytes).concat();
+        let registers = Registers { instruction: 0x50_0000, stack: 0x1000, frame: 0x1000 };
+        let snapshot = Snapshot { registers, stack: &stack, chain: &[], chain_cut: false };
+        let mut frames = Vec::new();
+        assert_eq!(unwinder().walk(&snapshot, &mut frames), Reached::Start);
+        assert_eq!(frames, [0x50_0000, 0x40_0001, 0x40_0002 | IF_REPLACED, 0x40_0003]);
     }
 
     #[test]

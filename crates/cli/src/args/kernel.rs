@@ -42,8 +42,8 @@ Examples:
 /// What `drdotnet off-cpu --help` ends with.
 pub const OFF_CPU_EXAMPLES: &str = "\
 Waits for work, for the next request or for a timer are folded away; --set
-idle=show lists them. Without the rights for the stacks of waiting threads it
-takes the runtime's own samples, says so, and names the command that helps.
+idle=show lists them. Without the rights to see where threads wait it takes the
+runtime's own samples, says so, and names the command that helps.
 
 Examples:
   drdotnet off-cpu -p 4242                   30 s, then a flame graph
@@ -102,10 +102,12 @@ pub struct RecordingArgs {
     /// Leave frames of the kernel out
     #[arg(long, visible_alias = "no-kernel-frames", overrides_with = "kernel_frames")]
     pub no_kernel: bool,
-    /// Set a parameter (drdotnet profilers cpu); may be repeated
+    /// Set a parameter (drdotnet profilers cpu, off-cpu); may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
-    /// Files to write into the session, with commas between
+    /// Files to write into the session, with commas between: html, drprof,
+    /// flamegraph, folded, speedscope, chromium, pprof, firefox, perf-script
+    /// [default: html,drprof]
     #[arg(long, value_name = "LIST")]
     pub format: Option<String>,
     /// Keep the session in this folder, new or empty [default: the user's own]

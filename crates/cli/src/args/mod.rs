@@ -33,7 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   drdotnet ps                              list the .NET processes
   drdotnet info -p 4242                    what one is, and what it would tell
-  drdotnet cpu -p 4242                     a flame graph of where its CPU time goes
+  drdotnet cpu -p 4242                     where its CPU time goes
   drdotnet run exceptions -p 4242          ask one question
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters

@@ -90,7 +90,7 @@ fn a_target_that_stops_in_the_middle_waits_from_then_on() {
     request.sampling.rate_hz = 499;
     let mut stopped = None;
     let recorded = record_until(request, |so_far| {
-        if stopped.is_none() && so_far.counts().on_cpu >= 100 {
+        if stopped.is_none() && so_far.counts().on_cpu >= 400 {
             target.suspend().expect("it stops");
             stopped = Some(Instant::now());
         }

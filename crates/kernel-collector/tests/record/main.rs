@@ -3,6 +3,7 @@
 mod lives;
 mod off_cpu;
 mod ordinary_user;
+mod user_namespace;
 
 use std::time::{Duration, Instant};
 
@@ -33,8 +34,6 @@ fn start(patient: &str) -> testbed::Target {
 
 /// Records until there is enough.
 fn record_until(request: Request, mut enough: impl FnMut(&Collecting) -> bool) -> Recorded {
-    // Tests run beside others; as an ordinary user it may not.
-    perf_sampler::prefer_this_thread();
     let mut collecting = Collecting::start(request).expect("root may sample");
     let begin = Instant::now();
     while !enough(&collecting) {

@@ -1,103 +1,51 @@
-//! Profiles of real .NET programs.
+//! Profiles of real .NET programs. Other tests run beside these, so nothing is measured with a wall clock.
 
+mod callers;
+mod live_view;
+mod names;
+mod stacks;
 mod support;
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use kernel_profile::Profiles;
-use perf_sampler::Collect;
-use stacks::Profile;
-use support::{Subject, frames, may_watch};
-use testbed::Runtime;
 
-/// The commonest of something.
-fn commonest(of: impl Iterator<Item = String>) -> Vec<(usize, String)> {
-    let mut counts = BTreeMap::<String, usize>::new();
-    of.for_each(|one| *counts.entry(one).or_default() += 1);
-    let mut counts: Vec<_> = counts.into_iter().map(|(what, count)| (count, what)).collect();
-    counts.sort_by(|a, b| b.cmp(a));
-    counts.truncate(12);
-    counts
-}
-
-fn tell(what: &str, profiles: &Profiles) {
+/// How good profiles are, for people.
+fn figures(what: &str, profiles: &Profiles) -> String {
     let quality = &profiles.quality;
-    println!(
-        "{what}: complete {:.2} %, running {:.2}, blocked {:.2}, named {:.2} %, {quality:?}",
-        quality.complete_percent(),
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "{what}: {:.2} % of {} managed frames named; complete: {:.2} % of {} running, {:.2} % of {} blocked; {:?}",
+        quality.named_percent(),
+        quality.managed_frames,
         quality.running_complete_percent(),
+        quality.running,
         quality.blocked_complete_percent(),
-        quality.named_percent()
+        quality.blocked,
+        quality
     );
-    for profile in [&profiles.on_cpu, &profiles.off_cpu, &profiles.ready] {
-        println!("  {}: {} samples", profile.title, profile.samples.len());
-        let stacks =
-            || profile.samples.iter().filter_map(|sample| sample.stack).map(|stack| frames(profile, stack));
-        println!(
-            "    outermost: {:?}",
-            commonest(
-                stacks().filter_map(|stack| stack
-                    .last()
-                    .map(|frame| format!("{:?} {}", frame.module, frame.name)))
-            )
-        );
-        let mut shown = 0;
-        for stack in stacks() {
-            let broken = stack.last().is_none_or(|last| {
-                !last.name.starts_with("__clone")
-                    && !last.name.starts_with("start_thread")
-                    && last.name != "_start"
-            });
-            let stubby = stack.iter().skip(1).any(|frame| frame.name == "[stub]");
-            if (broken || stubby && shown < 2) && shown < 8 {
-                shown += 1;
-                println!(
-                    "    BROKEN {broken} {:?}",
-                    stack.iter().map(|frame| frame.name.as_str()).collect::<Vec<_>>()
-                );
-            }
-        }
-        println!(
-            "    unnamed: {:?}",
-            commonest(
-                stacks()
-                    .flatten()
-                    .filter(|frame| frame.name.contains('?')
-                        || frame.name.starts_with('[') && !frame.name.starts_with("[stub: "))
-                    .map(|frame| frame.name.clone())
-            )
-        );
-    }
+    text
 }
 
-#[test]
-fn survey() {
-    if !may_watch() {
-        return;
-    }
-    let wanted = std::env::var("SURVEY").unwrap_or_default();
-    for (patient, runtime) in [
-        ("hot-method", Runtime::Net9),
-        ("healthy-busy-aspnet", Runtime::Net9),
-        ("web-two-routes", Runtime::Net8),
-        ("web-two-routes", Runtime::Net31),
-        ("jit-storm", Runtime::Net9),
-        ("jit-storm", Runtime::Net8),
-        ("healthy-plugin-host", Runtime::Net9),
-        ("stranger", Runtime::Net10),
-        ("regex-backtracking", Runtime::Net9),
-        ("allocation-pressure", Runtime::Net8),
-        ("lock-contention", Runtime::Net9),
-    ] {
-        let name = format!("{patient} {runtime}");
-        if !name.contains(&wanted) {
-            continue;
-        }
-        let subject = Subject::start(patient, runtime);
-        let profiles = subject.profile(Collect::Both, |progress| progress.since.elapsed().as_secs() >= 3);
-        tell(&name, &profiles);
-    }
+/// That nearly all managed code has a name.
+#[track_caller]
+fn assert_named(what: &str, profiles: &Profiles) {
+    let text = figures(what, profiles);
+    println!("{text}");
+    let quality = &profiles.quality;
+    assert!(quality.managed_frames > 0, "{text}");
+    assert!(quality.managed_unnamed * 200 <= quality.managed_frames, "{text}");
+    assert!(quality.managed_samples_unnamed * 200 <= quality.managed_samples, "{text}");
 }
 
-#[expect(dead_code, reason = "kept for the survey")]
-fn unused(_: &Profile) {}
+/// That nearly all stacks are complete.
+#[track_caller]
+fn assert_complete(what: &str, profiles: &Profiles) {
+    let text = figures(what, profiles);
+    println!("{text}");
+    let quality = &profiles.quality;
+    let nearly_all = |some: u64, all: u64| some * 100 >= all * 98;
+    assert!(nearly_all(quality.running_complete, quality.running), "{text}");
+    assert!(nearly_all(quality.blocked_complete, quality.blocked), "{text}");
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use diagnostics_ipc::{Client, Endpoint, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use kernel_profile::{Intake, Names, Profiles};
-use model::{Frame, ProcessId};
+use model::{Frame, FrameKind, ProcessId};
 use native_symbols::KernelNames;
 use perf_sampler::{Collect, Options, Record, Sampler, Scope, Timestamp, WaitStacks, Wake};
 use runtime_events::{RuntimeEvent, provider};
@@ -49,7 +49,7 @@ struct Learner(Arc<Mutex<CodeMap>>);
 impl Observer for Learner {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
         // The runtime's ticks are the nanoseconds of the sampler's clock.
-        self.0.lock().unwrap().learn_at(event, seen.event.header.timestamp.0);
+        self.0.lock().expect("nobody panicked").learn_at(event, seen.event.header.timestamp.0);
     }
 }
 
@@ -63,13 +63,33 @@ impl Subject {
     }
 
     pub fn of(builder: TargetBuilder<'_>) -> Subject {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a temp folder");
         let target = builder.tmpdir(folder.path()).start().expect("the target starts");
-        let names = std::fs::read_dir(folder.path()).unwrap().flatten();
-        let socket: Option<PathBuf> =
-            names.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-socket"));
-        let endpoint = Endpoint::at(socket.expect("the runtime has made its socket"));
-        Subject { client: Client::new(endpoint).with_timeout(LONG), target, _folder: folder }
+        Subject::new(target, folder)
+    }
+
+    /// One that has just begun: its runtime may not listen yet, and is waited for.
+    pub fn beginning(builder: TargetBuilder<'_>) -> Subject {
+        let folder = tempfile::tempdir().expect("a temp folder");
+        let target = builder.tmpdir(folder.path()).start_without_waiting().expect("the target starts");
+        Subject::new(target, folder)
+    }
+
+    fn new(target: Target, folder: TempDir) -> Subject {
+        let begun = Instant::now();
+        let socket: PathBuf = loop {
+            let mut names = std::fs::read_dir(folder.path())
+                .expect("the folder is there")
+                .flatten()
+                .map(|entry| entry.path());
+            if let Some(socket) = names.find(|path| path.to_string_lossy().ends_with("-socket")) {
+                break socket;
+            }
+            assert!(begun.elapsed() < LONG && target.is_alive(), "{}", target.stderr_text());
+            std::thread::yield_now();
+        };
+        let client = Client::new(Endpoint::at(socket)).with_timeout(LONG);
+        Subject { client, target, _folder: folder }
     }
 
     pub fn pid(&self) -> ProcessId {
@@ -127,7 +147,7 @@ impl Subject {
         intake.follow(self.pid());
         let mut progress = Progress { samples: 0, waits: 0, since: Instant::now() };
         loop {
-            let wake = sampler.wait(OFTEN).unwrap();
+            let wake = sampler.wait(OFTEN).expect("waiting works");
             sampler.read(&mut |record| progress.hear(&mut intake, record));
             if wake == Wake::TargetsEnded || enough(&progress) {
                 break;
@@ -140,6 +160,7 @@ impl Subject {
     }
 }
 
+/// Ends with a process, kernel and all.
 pub fn finish(
     mut intake: Intake,
     pid: ProcessId,
@@ -156,10 +177,10 @@ impl Code {
     /// Ends the session: all that it told.
     pub fn end(mut self) -> CodeMap {
         self.stop.store(true, Ordering::SeqCst);
-        let session = self.session.take().unwrap();
+        let session = self.session.take().expect("it ends once");
         session.thread().unpark();
-        session.join().unwrap();
-        let mut map = std::mem::take(&mut *self.map.lock().unwrap());
+        session.join().expect("the session ends well");
+        let mut map = std::mem::take(&mut *self.map.lock().expect("nobody panicked"));
         map.settle();
         map
     }
@@ -189,6 +210,18 @@ impl Progress {
         self.waits += u64::from(matches!(record, Record::SwitchOut(_)));
         intake.take(record);
     }
+}
+
+/// The named stacks of a profile, innermost frame first, with their moments.
+pub fn stacks_of(profile: &Profile) -> impl Iterator<Item = (u64, Vec<&Frame>)> {
+    let with_stack = profile.samples.iter().filter_map(|sample| Some((sample.at_ns, sample.stack?)));
+    with_stack.map(|(at_ns, stack)| (at_ns, frames(profile, stack)))
+}
+
+/// Without the kernel's frames.
+pub fn in_user_code<'a, 'b>(stack: &'a [&'b Frame]) -> &'a [&'b Frame] {
+    let kernel = stack.iter().take_while(|frame| frame.kind == FrameKind::Kernel).count();
+    &stack[kernel..]
 }
 
 /// The frames of a stack, innermost first.

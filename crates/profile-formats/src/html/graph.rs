@@ -149,6 +149,50 @@ impl Graph {
         caller
     }
 
+    /// Leaves out the narrowest frames, so that no more than about `most` are left; what they weigh becomes their callers'.
+    /// Whether any was left out.
+    pub(super) fn narrow(&mut self, most: usize) -> bool {
+        if self.nodes.len() <= most {
+            return false;
+        }
+        let mut totals = vec![0_u64; self.nodes.len()];
+        for ((_, _, node), (weight, _)) in &self.rows {
+            if let Some(total) = node.and_then(|node| totals.get_mut(node as usize)) {
+                *total = total.saturating_add(*weight);
+            }
+        }
+        for (place, (caller, _)) in self.nodes.iter().enumerate().rev() {
+            if let Some(caller) = caller {
+                totals[*caller as usize] = totals[*caller as usize].saturating_add(totals[place]);
+            }
+        }
+        let mut sorted = totals.clone();
+        sorted.sort_unstable();
+        // A caller is at least as wide as what it calls, so what is kept hangs together.
+        let narrowest = sorted[sorted.len() - most - 1];
+        let (old_nodes, old_depths) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.depths));
+        // The new number of each node, or of the one that it becomes a part of.
+        let mut places: Vec<Option<u32>> = Vec::with_capacity(old_nodes.len());
+        for (place, (caller, method)) in old_nodes.into_iter().enumerate() {
+            let caller = caller.and_then(|caller| places[caller as usize]);
+            if caller.is_some() && totals[place] <= narrowest {
+                places.push(caller);
+                continue;
+            }
+            places.push(u32::try_from(self.nodes.len()).ok());
+            self.nodes.push((caller, method));
+            self.depths.push(old_depths[place]);
+        }
+        for ((side, thread, node), (weight, samples)) in std::mem::take(&mut self.rows) {
+            let node = node.and_then(|node| places[node as usize]);
+            let row = self.rows.entry((side, thread, node)).or_default();
+            row.0 = row.0.saturating_add(weight);
+            row.1 += samples;
+        }
+        self.node_numbers.clear();
+        true
+    }
+
     pub(super) fn texts(&self) -> &[String] {
         &self.texts
     }
@@ -219,4 +263,25 @@ fn kind(frame: &Frame) -> u64 {
 )]
 fn scaled(weight: u64, factor: f64) -> u64 {
     if factor == 1.0 { weight } else { (weight as f64 * factor).round() as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_frames_become_a_part_of_their_callers() {
+        let folded = "a;b;c 100\na;b;d 3\na;b;d;e 2\na;f 50\ng 1\n";
+        let profile = crate::read_folded(folded.as_bytes()).unwrap();
+        let mut graph = Graph::default();
+        graph.add(0, &profile, None, 1.0);
+        assert!(!graph.narrow(7));
+        assert!(graph.narrow(4));
+        // a, b, c, f; and g, which has no caller.
+        assert_eq!(graph.nodes.len(), 5);
+        let mut weights: Vec<(Option<u32>, u64, u64)> =
+            graph.rows.iter().map(|((_, _, node), (weight, samples))| (*node, *weight, *samples)).collect();
+        weights.sort_unstable();
+        assert_eq!(weights, [(Some(1), 5, 2), (Some(2), 100, 1), (Some(3), 50, 1), (Some(4), 1, 1)]);
+    }
 }

@@ -87,7 +87,11 @@ impl CodeMap {
 
     /// All methods that were at an address, one after the other: more than one if code was unloaded and its place used
     /// again.
-    pub fn methods_over(&self, address: CodeAddress, position: Position) -> impl Iterator<Item = MethodRef<'_>> {
+    pub fn methods_over(
+        &self,
+        address: CodeAddress,
+        position: Position,
+    ) -> impl Iterator<Item = MethodRef<'_>> {
         self.over(position.byte(address))
     }
 

@@ -80,20 +80,21 @@ impl<'a> Delivery<'a> {
         let shown = self.text().and_then(|text| output::to_stdout(&text));
         let mut kept = String::new();
         let mut outcome = Ok(());
-        for subject in &mut self.subjects {
+        for (place, subject) in self.subjects.iter_mut().enumerate() {
             let (Some(session), Some(report)) = (subject.session.take(), &subject.report) else { continue };
-            let one = keep(self.plan, session, report, subject.recording.take());
-            match one {
-                Ok(written) => {
-                    if self.amount == Amount::One {
-                        kept += &written;
-                    }
-                }
+            let folder = session.folder().to_owned();
+            match keep(self.plan, session, report, subject.recording.take()) {
+                // Of many, where each one's files are would be too much to say.
+                Ok(files) if place == 0 && self.is_about_first => kept += &files,
+                Ok(_) => {}
                 Err(failure) => outcome = outcome.and(Err(failure)),
+            }
+            if self.amount == Amount::One {
+                kept += &format!("{}\n", keeping::kept_words(&folder, self.plan.output().is_some()));
             }
         }
         if self.amount == Amount::Several {
-            kept = self.kept_words();
+            kept += &self.kept_words();
         }
         outcome?;
         shown.map_err(|failure| failure.also(&kept))?;
@@ -161,22 +162,20 @@ fn profiles(picture: Picture, process: RecordedProcess) -> Vec<(Side, stacks::Pr
     }
 }
 
-/// Writes the files of a session and ends it. What is to be said of it.
+/// Writes the files of a session and ends it. What is to be said of the files.
 fn keep(
     plan: &Plan,
     session: RunningSession,
     report: &Report,
     recording: Option<Recording>,
 ) -> Result<String, Failure> {
-    let folder = session.folder().to_owned();
     let written = match &recording {
         Some(recording) => files::write(&plan.files, recording, &session),
         None => Ok(Vec::new()),
     };
     let not_kept = "the report above is complete, but it is not kept";
     session.finish(report).map_err(|error| Failure::from(error).also(not_kept))?;
-    let words: Vec<String> = written?.iter().filter_map(Written::words).collect();
-    Ok(words.concat() + &keeping::kept_words(&folder, plan.output().is_some()) + "\n")
+    Ok(written?.iter().filter_map(Written::words).collect())
 }
 
 /// What a process is called that is no .NET program: as its first thread is.

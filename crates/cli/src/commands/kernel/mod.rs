@@ -29,6 +29,7 @@ use self::recording::Outcome;
 use self::rights::{Refusal, Way};
 use self::subjects::Subjects;
 use super::keeping;
+use super::launching::Program;
 use crate::args::kernel::{CpuArgs, KernelTarget, OffCpuArgs};
 use crate::explain::Failure;
 use crate::output;
@@ -51,8 +52,9 @@ fn look(plan: &Plan, target: &KernelTarget, screen: &Screen) -> Result<(), Failu
         Way::Kernel(granted) => {
             let sessions = begin_sessions(plan, &subjects, plan.picture.spec(), &plan.settings)?;
             let progress = begin(plan, &subjects, screen);
-            output::to_stderr(&rights::granted_words(&granted, screen.error_width()));
-            output::to_stderr(&rights::nameless_words(&subjects.processes, screen.error_width()));
+            let (processes, width) = (&subjects.processes, screen.error_width());
+            output::to_stderr(&rights::granted_words(&granted, processes, width));
+            output::to_stderr(&rights::nameless_words(processes, width));
             by_kernel(plan, subjects, sessions, &progress, screen)
         }
         Way::Runtime(refusal) => by_runtime(plan, subjects, refusal, screen),
@@ -128,7 +130,8 @@ fn by_kernel(
     for (process, session) in subjects.processes.iter().zip(sessions) {
         let index = recorded.processes.iter().position(|one| one.pid == process.pid);
         let report = report_of(plan, process, &outcome, index.unwrap_or(usize::MAX));
-        let row = Row::new(process.pid, process.name.clone());
+        let row =
+            Row { summary: Some(report.summary.clone()), ..Row::new(process.pid, process.name.clone()) };
         let row = match index.and_then(|index| recorded.processes.get(index)) {
             Some(one) => row.recorded(plan.picture, one),
             None => row,
@@ -140,18 +143,13 @@ fn by_kernel(
             recording: None,
         });
     }
-    children(plan, &subjects, &outcome, &mut delivery)?;
+    children(plan, &subjects, &outcome, &mut delivery);
     delivery.take_recordings(outcome.recorded);
     delivery.deliver()
 }
 
 /// Processes that the subjects started. Those of .NET get a session of their own.
-fn children(
-    plan: &Plan,
-    subjects: &Subjects,
-    outcome: &Outcome,
-    delivery: &mut Delivery<'_>,
-) -> Result<(), Failure> {
+fn children(plan: &Plan, subjects: &Subjects, outcome: &Outcome, delivery: &mut Delivery<'_>) {
     let recorded = &outcome.recorded;
     let is_subject = |pid| subjects.processes.iter().any(|process| process.pid == pid);
     for (index, one) in recorded.processes.iter().enumerate().filter(|(_, one)| !is_subject(one.pid)) {
@@ -161,16 +159,19 @@ fn children(
             Some(process) => {
                 let report = report_of(plan, process, outcome, index);
                 let (spec, settings) = (plan.picture.spec(), &plan.settings);
-                let session = begin_session(plan, process, Amount::Several, spec, settings)?;
-                let row = Row { name: process.name.clone(), ..row };
-                Subject { row, report: Some(report), session: Some(session), recording: None }
+                let mut row =
+                    Row { name: process.name.clone(), summary: Some(report.summary.clone()), ..row };
+                // What was measured is shown, whatever becomes of one session.
+                let session = begin_session(plan, process, Amount::Several, spec, settings)
+                    .map_err(|failure| row.error = Some(failure.what()))
+                    .ok();
+                Subject { row, report: Some(report), session, recording: None }
             }
             None => {
                 Subject { row: Row { dotnet: false, ..row }, report: None, session: None, recording: None }
             }
         });
     }
-    Ok(())
 }
 
 fn report_of(plan: &Plan, process: &DotnetProcess, outcome: &Outcome, index: usize) -> Report {
@@ -216,8 +217,9 @@ fn by_runtime(plan: &Plan, mut subjects: Subjects, refusal: Refusal, screen: &Sc
     let sessions = begin_sessions(plan, &subjects, spec, &stand_in.settings)?;
     let progress = begin(plan, &subjects, screen);
     output::to_stderr(&rights::refused_words(&refusal, spec.id, screen.error_width()));
-    if let Some(program) = &subjects.program {
-        program.resume()?;
+    if let Some(Err(failure)) = subjects.program.as_ref().map(Program::resume) {
+        fail_all(sessions, &failure.what());
+        return Err(failure);
     }
     let answers = stand_in.ask(plan, &subjects, &progress);
     progress.end();
@@ -230,7 +232,7 @@ fn by_runtime(plan: &Plan, mut subjects: Subjects, refusal: Refusal, screen: &Sc
         match answer {
             Ok(report) => {
                 delivery.measured = delivery.measured.max(Duration::from_nanos(report.window.measured_ns));
-                let row = Row { hottest: Some(report.summary.clone()), ..row };
+                let row = Row { summary: Some(report.summary.clone()), ..row };
                 delivery.subjects.push(Subject {
                     row,
                     report: Some(report),

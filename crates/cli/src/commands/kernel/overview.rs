@@ -29,7 +29,9 @@ pub struct Row {
     /// CPU time while it was looked at.
     pub cpu_ns: Option<u64>,
     pub samples: Option<u64>,
-    /// The method that did most itself, or waited longest.
+    /// The answer of its report in one sentence.
+    pub summary: Option<String>,
+    /// The method that used most CPU time itself.
     pub hottest: Option<String>,
     /// Its share of all samples, in per cent.
     pub hottest_percent: Option<f64>,
@@ -47,6 +49,7 @@ impl Row {
             dotnet: true,
             cpu_ns: None,
             samples: None,
+            summary: None,
             hottest: None,
             hottest_percent: None,
             session: None,
@@ -62,7 +65,10 @@ impl Row {
         };
         self.cpu_ns = process.cpu_time.map(nanos);
         self.samples = Some(profile.samples.len() as u64);
-        if let Some((name, percent)) = hottest(profile) {
+        // Of waits, the longest is seldom the one that matters; the report knows which are idle.
+        if picture != Picture::OffCpu
+            && let Some((name, percent)) = hottest(profile)
+        {
             self.hottest = Some(name);
             self.hottest_percent = Some(percent);
         }
@@ -87,18 +93,20 @@ fn hottest(profile: &Profile) -> Option<(String, f64)> {
 pub fn text(rows: Vec<&Row>, measured: Duration, screen: &Screen) -> String {
     let mut order = rows;
     order.sort_by_key(|row| std::cmp::Reverse((row.cpu_ns, row.samples)));
+    let has_methods = order.iter().any(|row| row.hottest.is_some());
     let mut table = Table::new([
         Column::new("pid", "PID", Unit::Id),
         Column::new("process", "Process", Unit::Text),
         Column::new("cpu", "CPU", Unit::Percent),
         Column::new("samples", "Samples", Unit::Count),
         Column::new("share", "Share", Unit::Percent),
-        Column::new("hottest", "Hottest method", Unit::Text),
+        Column::new("last", if has_methods { "Hottest method" } else { "In short" }, Unit::Text),
     ]);
     for row in order.iter().take(MOST_LISTED) {
         #[expect(clippy::cast_precision_loss, reason = "a share is for people to read")]
         let cpu = row.cpu_ns.map(|cpu| 100.0 * cpu as f64 / nanos(measured).max(1) as f64);
-        let last = row.error.as_ref().or(row.hottest.as_ref());
+        let last = if has_methods { row.hottest.as_ref() } else { row.summary.as_ref() };
+        let last = row.error.as_ref().or(last);
         table.push([
             Cell::from(row.pid.0),
             Cell::from(row.name.as_str()),

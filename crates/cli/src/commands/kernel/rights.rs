@@ -48,8 +48,12 @@ pub fn choose(plan: &Plan, processes: &[DotnetProcess]) -> Result<Way, Failure> 
     match preflight(&request.sampling) {
         Ok(granted) => Ok(match without_stacks(&granted) {
             // How long threads wait is no picture of where they do. Beside time on the CPU it is better than nothing.
-            Some(missing) if request.sampling.collect == Collect::OffCpu => {
-                Way::Runtime(Refusal::new(&missing.cause, &missing.remedies))
+            Some(missing)
+                if request.sampling.collect == Collect::OffCpu && !processes.iter().all(can_be_read) =>
+            {
+                let mut refusal = Refusal::new(&missing.cause, &missing.remedies);
+                refusal.remedies.extend(yama());
+                Way::Runtime(refusal)
             }
             _ => Way::Kernel(granted),
         }),
@@ -60,6 +64,17 @@ pub fn choose(plan: &Plan, processes: &[DotnetProcess]) -> Result<Way, Failure> 
     }
 }
 
+/// Whether this user may look at its threads while they wait, which reads their stacks from its memory.
+fn can_be_read(process: &DotnetProcess) -> bool {
+    std::fs::File::open(format!("/proc/{}/mem", process.pid)).is_ok()
+}
+
+/// What would let this user look, where a security module forbids it.
+fn yama() -> Option<String> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    (scope.trim() != "0").then(|| "sudo sysctl kernel.yama.ptrace_scope=0".to_owned())
+}
+
 /// Why waits have no stacks, if they are to be timed only.
 fn without_stacks(granted: &Granted) -> Option<&Missing> {
     let timed = granted.off_cpu == Some(OffCpu::TimesOnly);
@@ -67,7 +82,8 @@ fn without_stacks(granted: &Granted) -> Option<&Missing> {
 }
 
 /// What the kernel gives, for the user.
-pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
+pub fn granted_words(granted: &Granted, processes: &[DotnetProcess], width: Option<usize>) -> String {
+    let looks = without_stacks(granted).is_some() && processes.iter().all(can_be_read);
     let code = match granted.kernel {
         KernelSide::Seen => "user and kernel code",
         KernelSide::Hidden => "user code only",
@@ -78,12 +94,15 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
     }
     match granted.off_cpu {
         Some(OffCpu::WithStacks(_)) => words.push("at every wait".to_owned()),
+        Some(OffCpu::TimesOnly) if looks => words.push("with a look at threads that wait".to_owned()),
         Some(OffCpu::TimesOnly) => words.push("with the length of every wait".to_owned()),
         None => {}
     }
     let mut text = labelled("sampled by", &format!("{}; {code}", words.join(", ")), width);
     for (parts, missing) in grouped(&granted.missing) {
         for part in parts {
+            let part =
+                if looks && part == Part::WaitStacks { SHORT_WAITS.to_owned() } else { part.to_string() };
             text += &labelled("missing", &part, width);
         }
         text += &labelled("because", &missing.cause.to_string(), width);
@@ -92,12 +111,13 @@ pub fn granted_words(granted: &Granted, width: Option<usize>) -> String {
     text
 }
 
-/// Whose methods will have no names, and why.
+/// Whose runtime does not tell names, and why.
 pub fn nameless_words(processes: &[DotnetProcess], width: Option<usize>) -> String {
     let mut text = String::new();
     for process in processes {
         if let Some(reason) = reach_words(process) {
-            text += &labelled("missing", &format!("names of methods of process {}", process.pid), width);
+            let instead = "read from its memory, as far as that can be done; its runtime is not asked";
+            text += &labelled("names", &format!("of process {}: {instead}", process.pid), width);
             text += &labelled("because", &reason, width);
         }
     }
@@ -111,6 +131,10 @@ pub fn refused_words(refusal: &Refusal, profiler: &str, width: Option<usize>) ->
     text += &labelled("because", &refusal.cause, width);
     text + &remedy_lines(refusal.remedies.iter().cloned(), width)
 }
+
+/// What is missing of waits whose threads are looked at.
+const SHORT_WAITS: &str =
+    "the stacks of most short waits: threads are looked at while they wait, 20 times a second";
 
 /// What a picture by the runtime's samples lacks.
 const NO_KERNEL: &str = "frames of native code and of the kernel, and the flame graph";
@@ -128,20 +152,20 @@ pub fn refused_note(refusal: &Refusal) -> String {
 }
 
 /// Gaps that one remedy fills, with the one of them that needs most.
-fn grouped(missing: &[Missing]) -> Vec<(Vec<String>, &Missing)> {
-    let mut groups: Vec<(Vec<String>, &Missing)> = Vec::new();
+fn grouped(missing: &[Missing]) -> Vec<(Vec<Part>, &Missing)> {
+    let mut groups: Vec<(Vec<Part>, &Missing)> = Vec::new();
     // What costs the target something comes behind what is not seen.
     let (last, first): (Vec<&Missing>, Vec<&Missing>) =
         missing.iter().partition(|missing| missing.part == Part::LowCost);
     for one in first.into_iter().chain(last) {
         match groups.iter_mut().find(|(_, known)| is_same_kind(&known.cause, &one.cause)) {
             Some((parts, known)) => {
-                parts.push(one.part.to_string());
+                parts.push(one.part);
                 if needed(&one.cause) < needed(&known.cause) {
                     *known = one;
                 }
             }
-            None => groups.push((vec![one.part.to_string()], one)),
+            None => groups.push((vec![one.part], one)),
         }
     }
     groups

@@ -23,6 +23,10 @@ use crate::output::{self, Draft, Stoppable};
 /// new.
 const MADE_ANEW: [&str; 3] = ["report.html", "report.json", "flamegraph.html"];
 
+/// Formats that are not in the archive for each side: the page shows all sides at once, and a time line of every call is by
+/// far larger than all else together.
+const LEFT_OUT: [&str; 2] = ["html", "chromium"];
+
 /// Writes a session with its report in every rendering, its profile in every format, and all its files.
 pub fn export(session: &Session, path: Option<&Path>) -> Result<(), Failure> {
     let path = path.map_or_else(|| PathBuf::from(format!("{}.zip", name_of(session))), Path::to_owned);
@@ -111,7 +115,8 @@ impl<W: Write + io::Seek> Archive<'_, W> {
                 } else {
                     side.id().to_owned()
                 };
-                for format in profile_formats::FORMATS.iter().filter(|format| format.id != "html") {
+                for format in profile_formats::FORMATS.iter().filter(|format| !LEFT_OUT.contains(&format.id))
+                {
                     self.file(&format!("profiles/{name}.{}", format.extension), |to| {
                         format.write(profile, format.usual_grouping(), to).map_err(|error| match error {
                             FormatError::Write(error) => error,
