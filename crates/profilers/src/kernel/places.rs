@@ -52,7 +52,8 @@ fn path(calls: &Calls, stack: StackKey) -> Vec<Frame> {
             continue;
         }
         if path.is_empty() {
-            path.extend(called.cloned());
+            // What only says what kind of code it is, says nothing of where.
+            path.extend(called.filter(|frame| !frame.name.starts_with('(')).cloned());
         }
         if path.last().is_none_or(|last| last.name != frame.name) {
             path.push(frame.clone());
