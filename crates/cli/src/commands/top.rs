@@ -94,6 +94,7 @@ impl Top {
     ) -> Result<Top, Failure> {
         let mut request = Request::new(vec![Target::from(process)], Collect::Both);
         request.sampling.rate_hz = args.rate;
+        request.debug_cache = native_symbols::user_cache();
         request.sampling.wait_stacks = perf_sampler::WaitStacks::AtMost { per_second: WAIT_STACKS };
         let collecting = Collecting::start(request)?;
         let runtime = process.runtime_version.as_ref().map(|version| format!(" .NET {version}"));
@@ -125,11 +126,12 @@ impl Top {
         self.taken = Instant::now();
         if let Some(profiles) = self.collecting.live(self.process.pid) {
             let samples = profiles.on_cpu.samples.len() + profiles.off_cpu.samples.len();
+            let (off_cpu, idle) = profilers::kernel::without_idle(profiles.off_cpu);
             self.state.take(Interval {
                 took: Duration::from_nanos(profiles.on_cpu.duration_ns),
                 on_cpu: profiles.on_cpu,
-                off_cpu: profiles.off_cpu,
-                idle: Duration::ZERO,
+                off_cpu,
+                idle,
                 samples: samples as u64,
                 lost: counts.lost.saturating_sub(self.lost),
             });

@@ -42,6 +42,14 @@ pub enum Picture {
     Both,
 }
 
+/// A profile of waits without those that are nobody's concern (idle pool threads, the runtime's own threads), and how
+/// long those were. For a live view, which has no window to judge a thread by.
+#[must_use]
+pub fn without_idle(profile: stacks::Profile) -> (stacks::Profile, Duration) {
+    let (profile, idle_ns) = waits::without_idle(profile);
+    (profile, Duration::from_nanos(idle_ns))
+}
+
 impl Picture {
     /// What has to be collected for it.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use model::{Frame, FrameKind};
-use stacks::StackKey;
+use stacks::{Profile, StackKey};
 
 use super::kinds::{has_name, is_collector, is_runtime};
 use super::view::{Spell, View};
@@ -136,6 +136,22 @@ pub(super) fn judge(view: &View<'_>, window: u64) -> Vec<Judged> {
         }
     }
     judged
+}
+
+/// A profile of waits without those that are nobody's concern, and how long those were, in nanoseconds.
+pub(super) fn without_idle(mut profile: Profile) -> (Profile, u64) {
+    let calls = Calls::new(profile.frames.clone(), profile.nodes.clone());
+    let mut doings = Doings::new(&calls, Kinds::Tell);
+    let mut known: HashMap<StackKey, bool> = HashMap::new();
+    let mut idle_ns = 0;
+    profile.samples.retain(|sample| {
+        let idle = sample.stack.is_some_and(|stack| {
+            *known.entry(stack).or_insert_with(|| wait(&calls, &mut doings, stack).is_idle())
+        });
+        idle_ns += if idle { sample.weight } else { 0 };
+        !idle
+    });
+    (profile, idle_ns)
 }
 
 fn wait(calls: &Calls, doings: &mut Doings<'_>, stack: StackKey) -> Wait {
