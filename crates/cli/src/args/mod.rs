@@ -38,7 +38,7 @@ Examples:
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters
   drdotnet trace collect -p 4242 --duration 30s
-  drdotnet gcdump report -p 4242           what is on its heap, and what holds it
+  drdotnet gcdump report -p 4242           what is on its heap
   drdotnet sessions show last              the latest report again
 
 Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
@@ -79,11 +79,11 @@ pub enum Command {
     /// Where threads of a process wait: a flame graph by waiting time
     #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
     OffCpu(OffCpuArgs),
-    /// Record events into a file, and look into such files
-    Trace(TraceArgs),
     /// Show the hottest methods and threads of a process, live
     #[command(override_usage = top::USAGE, after_help = top::HELP)]
     Top(top::TopArgs),
+    /// Record events into a file, and look into such files
+    Trace(TraceArgs),
     /// Show or record the counters of processes
     Counters(CountersArgs),
     /// The heap of a process: what is on it, what grew, what holds it
