@@ -4,7 +4,8 @@
 // finding:  none
 // culprit:  none
 // runtimes: 3.1 8 9
-// Parameters: threads (1) that compute; methods (0) that are compiled at the start and never called again. Prints the
+// Parameters: threads (1) that compute; depth (0) of calls below which they do; methods (0) that are compiled at the
+// start and never called again. Prints the
 // port where each byte is answered with the number of rounds so far, before `ready`.
 
 using System;
@@ -29,7 +30,7 @@ namespace Science
             Library.Compile(args.Int("methods", 0));
             for (var thread = 0; thread < args.Int("threads", 1); thread++)
             {
-                Background.Start("computation", ComputeForEver);
+                Background.Start("computation", () => Descend(args.Int("depth", 0)));
             }
 
             while (Interlocked.Read(ref s_rounds) < 30)
@@ -58,6 +59,18 @@ namespace Science
                     }
                 }
             }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Descend(int depth)
+        {
+            if (depth == 0)
+            {
+                ComputeForEver();
+            }
+
+            Descend(depth - 1);
+            s_result = depth;
         }
 
         private static void ComputeForEver()

@@ -192,5 +192,13 @@ fn a_program_that_is_stopped_by_a_signal_is_given_up_and_lives_on() {
         "{outcome:?}"
     );
     assert!(subject.target.is_alive());
-    assert_eq!(subject.collect().unnamed_types, 0);
+    // The runtime ends the session that was given up in its own time; a heap that is asked for meanwhile may come with
+    // holes, which is said. The first one that is whole has all names.
+    let whole = (0..20).find_map(|_| {
+        match collect(&subject.client, &Options::default(), &subject.files(), &mut Patient) {
+            Err(Error::Silent(_) | Error::Incomplete(_)) => None,
+            outcome => Some(outcome.expect("a heap")),
+        }
+    });
+    assert_eq!(whole.expect("a whole heap in twenty").unnamed_types, 0);
 }

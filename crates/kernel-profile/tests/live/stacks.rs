@@ -51,10 +51,9 @@ fn stacks_beyond_the_kernels_limit_are_said_to_be_cut() {
     if !may_watch() {
         return;
     }
-    // While it starts, half of its stacks are deeper than what the kernel walks.
-    let subject = Subject::beginning(shared().stranger());
-    let profiles = subject.profile(Collect::OnCpu, |progress| progress.samples >= 1000);
-    let text = figures("the stranger", &profiles);
+    let subject = Subject::of(shared().target("healthy-computation", Runtime::Net9).arg("depth=2000"));
+    let profiles = subject.profile(Collect::OnCpu, |progress| progress.samples >= 300);
+    let text = figures("deep calls", &profiles);
     println!("{text}");
     let quality = &profiles.quality;
     assert!(quality.at_limit > 0, "{text}");
