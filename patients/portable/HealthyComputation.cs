@@ -40,7 +40,7 @@ namespace Science
 
             var listener = new TcpListener(IPAddress.Loopback, 0);
             listener.Start();
-            Console.WriteLine($"port {((IPEndPoint)listener.LocalEndpoint).Port}");
+            Patient.Port(((IPEndPoint)listener.LocalEndpoint).Port);
             Background.Start("progress", () => TellProgress(listener));
             Patient.Ready();
         }

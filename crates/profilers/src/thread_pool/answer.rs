@@ -23,6 +23,9 @@ const MOSTLY_BLOCKED: f64 = 50.0;
 /// A queue of this part of its first length, in per cent, is not being worked off.
 const STILL_AS_LONG: f64 = 90.0;
 
+/// Work that waits for less than this, in seconds, is on its way: every busy pool has some.
+const LEAST_WAIT: f64 = 0.1;
+
 /// What the threads of the pool did at work, in samples.
 struct Work<'a> {
     /// All samples of threads at work.
@@ -129,9 +132,13 @@ impl Pool {
         Pool { threads, queue: values(&told.queue), done: values(&told.done), done_mean }
     }
 
-    /// Whether work waited in each reading, and as much at the end as at the start.
+    /// Whether work waited in each reading, longer than work takes to be fetched, and as much at the end as at the start.
     fn queue_stays(&self) -> bool {
-        self.queue.is_some_and(|queue| queue.low > 0.0 && queue.last * 100.0 >= queue.first * STILL_AS_LONG)
+        self.queue.is_some_and(|queue| {
+            // How long an item waits is how many wait by how many are done a second.
+            let waits = queue.low > 0.0 && queue.low >= self.done_mean * LEAST_WAIT;
+            waits && queue.last * 100.0 >= queue.first * STILL_AS_LONG
+        })
     }
 }
 

@@ -82,6 +82,24 @@ fn a_busy_pool_does_not_starve() {
 }
 
 #[test]
+fn work_that_waits_for_a_moment_is_no_starvation() {
+    // One item always waits, but two thousand are done in a second: each waits for half a millisecond.
+    let told = Told {
+        queue: points(&[1.0, 1.0, 1.0]),
+        done: points(&[2000.0, 2000.0, 2000.0]),
+        starved: 0,
+        reasons: BTreeMap::new(),
+        ..starving()
+    };
+    let answer = answer(&collected(told, Mode::Outside), &settings());
+    assert!(
+        answer.findings.iter().all(|finding| finding.id != "thread-pool-starvation"),
+        "{:?}",
+        answer.findings
+    );
+}
+
+#[test]
 fn a_queue_that_is_worked_off_is_a_warning_at_most() {
     let told = Told { queue: points(&[90.0, 40.0, 0.0]), ..starving() };
     let answer = answer(&collected(told, Mode::Outside), &settings());
