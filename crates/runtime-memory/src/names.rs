@@ -87,7 +87,11 @@ impl<M: Memory> Names<M> {
     fn dynamic_method(&mut self, method: u64, module: u64) -> Option<MethodNames> {
         let at = |offset: u64| method.checked_add(offset);
         let name = self.memory.pointer(at(self.offsets.dynamic_method_name)?)?;
-        let name = String::from_utf8_lossy(&self.memory.text::<1>(name, LONGEST_NAME)?).into_owned();
+        // A method that was just freed may still be in the tables, while its name is somebody else's memory.
+        let name = String::from_utf8(self.memory.text::<1>(name, LONGEST_NAME)?).ok()?;
+        if name.is_empty() || name.contains(char::is_control) {
+            return None;
+        }
         let size = self.memory.u32(at(self.offsets.stored_signature_size)?)?.min(LONGEST_SIGNATURE);
         let signature = self.memory.u64(at(self.offsets.stored_signature)?)?;
         let signature = self.memory.up_to(signature, usize::try_from(size).ok()?);
