@@ -93,7 +93,7 @@ namespace Science
         }
     }
 
-    /// <summary>Methods that are compiled, and then never called again.</summary>
+    /// <summary>Methods of a common size that are compiled, and then never called again.</summary>
     internal static class Library
     {
         public static void Compile(int count)
@@ -112,9 +112,17 @@ namespace Science
                 for (var number = 0; number < here; number++)
                 {
                     var method = type.DefineMethod(
-                        $"Page{number}", MethodAttributes.Public | MethodAttributes.Static, typeof(int), Type.EmptyTypes);
+                        $"Page{number}", MethodAttributes.Public | MethodAttributes.Static, typeof(int), new[] { typeof(int) });
                     var code = method.GetILGenerator();
-                    code.Emit(OpCodes.Ldc_I4, number);
+                    code.Emit(OpCodes.Ldarg_0);
+                    for (var step = 0; step < 60; step++)
+                    {
+                        code.Emit(OpCodes.Ldc_I4, 31 + step);
+                        code.Emit(OpCodes.Mul);
+                        code.Emit(OpCodes.Ldc_I4, step);
+                        code.Emit(OpCodes.Xor);
+                    }
+
                     code.Emit(OpCodes.Ret);
                 }
 

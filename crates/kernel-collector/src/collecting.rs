@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const PATIENCE_AT_END: Duration = Duration::from_secs(3);
 
 /// A process with more compiled code than this, in bytes, is not asked to tell of all of it: some twenty thousand methods.
-const LARGE: u64 = 24 << 20;
+const LARGE: u64 = 16 << 20;
 /// How often names are read from memory, in case the process ends.
 const READ_MEMORY_EVERY: Duration = Duration::from_secs(1);
 
@@ -308,7 +308,11 @@ fn named(
     if source.reads_memory() || source.has_failed() || !answers {
         source.read_memory(pid, unknown.bytes());
     } else if !unknown.in_assemblies.is_empty() && Process::new(pid).is_alive() {
-        answers = source.ask_again(PATIENCE_AT_END);
+        // A few addresses are read sooner than all code is told again.
+        source.read_memory(pid, unknown.bytes());
+        if !unknown_code(intake, pid, &source, request).in_assemblies.is_empty() {
+            answers = source.ask_again(PATIENCE_AT_END);
+        }
     }
     source.finish(if answers { PATIENCE_AT_END } else { Duration::ZERO })
 }

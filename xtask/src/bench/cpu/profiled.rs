@@ -10,6 +10,9 @@ use tempfile::TempDir;
 /// Longer than any window: it is told to stop.
 const LONG: &str = "1h";
 
+/// Events that are open for so long stay open.
+const SETTLED: Duration = Duration::from_millis(300);
+
 /// Who profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profiler {
@@ -58,9 +61,12 @@ impl Profiled {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let profiled = Profiled { child, folder, profiler };
         let begin = Instant::now();
-        while !profiled.samples() {
+        // Ours opens its events for a moment to see whether it may, and then for good.
+        let mut since = None;
+        while since.is_none_or(|since: Instant| since.elapsed() < SETTLED) {
             ensure!(begin.elapsed() < Duration::from_secs(60), "{} does not begin", profiler.name());
             std::thread::sleep(Duration::from_millis(5));
+            since = if profiled.samples() { since.or(Some(Instant::now())) } else { None };
         }
         Ok(profiled)
     }

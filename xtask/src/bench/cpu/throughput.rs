@@ -11,7 +11,7 @@ use super::work::Work;
 use crate::cargo::{built, cargo};
 use crate::measure::Loss;
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 10;
 const WINDOW: Duration = Duration::from_secs(2);
 /// Rates, and what a program may lose at most, in per cent.
 const CLAIMS: [(u32, f64); 2] = [(99, 0.5), (999, 2.0)];
