@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use discovery::DotnetProcess;
@@ -44,8 +45,7 @@ pub struct Collecting {
     read_memory: Instant,
     /// Until when a live view has been told.
     live_until: Option<Timestamp>,
-    /// Read when first needed; the inner one is none where the kernel shows no names.
-    kernel: Option<Option<KernelNames>>,
+    kernel: KernelLater,
     /// Sampling cannot wait; what comes after it can.
     preferred: Option<Preferred>,
 }
@@ -120,7 +120,7 @@ impl Collecting {
             children: BTreeMap::new(),
             read_memory: Instant::now(),
             live_until: None,
-            kernel: None,
+            kernel: KernelLater::begin(),
             preferred,
         };
         collecting.learn_places();
@@ -184,7 +184,7 @@ impl Collecting {
             let unknown = unknown_code(&mut self.intake, pid, source, &self.request);
             source.read_memory(pid, unknown.bytes());
         }
-        let kernel = self.kernel.get_or_insert_with(|| KernelNames::of_this_machine().ok()).as_ref();
+        let kernel = self.kernel.get();
         let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
         code.settle();
         let names = Names { code: &code, kernel, debug_cache: self.request.debug_cache.clone() };
@@ -236,7 +236,7 @@ impl Collecting {
         let rosters = std::mem::take(&mut self.rosters);
         let mut clocks: BTreeMap<ProcessId, _> =
             rosters.into_iter().map(|(pid, roster)| (pid, roster.finish())).collect();
-        let kernel = self.kernel.take().unwrap_or_else(|| KernelNames::of_this_machine().ok());
+        let kernel = std::mem::replace(&mut self.kernel, KernelLater::Read(None)).into_names();
         let mut order: Vec<ProcessId> = self.request.targets.iter().map(|target| target.pid).collect();
         order.extend(self.intake.processes().filter(|pid| !self.names.contains_key(pid)));
         order.extend(self.names.keys().copied());
@@ -275,6 +275,38 @@ impl Collecting {
     }
 }
 
+/// Names of the kernel's functions. To list them takes the kernel a tenth of a second, which nobody has to wait for at the
+/// end of a recording.
+enum KernelLater {
+    Reading(JoinHandle<Option<KernelNames>>),
+    /// None where the kernel shows no names.
+    Read(Option<KernelNames>),
+}
+
+impl KernelLater {
+    fn begin() -> KernelLater {
+        let thread = std::thread::Builder::new().name("kernel-names".to_owned());
+        let reading = thread.spawn(|| KernelNames::of_this_machine().ok());
+        reading.map_or(KernelLater::Read(None), KernelLater::Reading)
+    }
+
+    fn into_names(self) -> Option<KernelNames> {
+        match self {
+            KernelLater::Reading(reading) => reading.join().ok().flatten(),
+            KernelLater::Read(names) => names,
+        }
+    }
+
+    fn get(&mut self) -> Option<&KernelNames> {
+        let names = std::mem::replace(self, KernelLater::Read(None)).into_names();
+        *self = KernelLater::Read(names);
+        match self {
+            KernelLater::Read(names) => names.as_ref(),
+            KernelLater::Reading(_) => None,
+        }
+    }
+}
+
 /// Where the names of a process come from.
 fn name_source(target: &Target, first: NamesFirst) -> NameSource {
     let by_memory = (first == NamesFirst::Awaited && code_bytes(target.pid) > LARGE)
@@ -308,9 +340,10 @@ fn named(
     if source.reads_memory() || source.has_failed() || !answers {
         source.read_memory(pid, unknown.bytes());
     } else if !unknown.in_assemblies.is_empty() && Process::new(pid).is_alive() {
-        // A few addresses are read sooner than all code is told again.
+        // A few addresses are read sooner than all code is told again, and what has no name in memory has none: images
+        // have glue of their own.
         source.read_memory(pid, unknown.bytes());
-        if !unknown_code(intake, pid, &source, request).in_assemblies.is_empty() {
+        if !source.reads_memory() {
             answers = source.ask_again(PATIENCE_AT_END);
         }
     }

@@ -47,11 +47,9 @@ impl Drop for Clients {
 impl Work {
     /// Computes on so many threads, next to so many methods that nobody calls.
     pub fn computing(testbed: &Testbed, threads: usize, methods: usize) -> Result<Work> {
-        let target = testbed
-            .target("healthy-computation", Runtime::Net9)
-            .arg(format!("threads={threads}"))
-            .arg(format!("methods={methods}"))
-            .start()?;
+        let builder = testbed.target("healthy-computation", Runtime::Net9).arg(format!("threads={threads}"));
+        let builder = if methods > 0 { builder.arg(format!("methods={methods}")) } else { builder };
+        let target = builder.start()?;
         let asking = TcpStream::connect(("127.0.0.1", port(&target)?))?;
         asking.set_nodelay(true)?;
         let name = format!("computing on {threads} threads beside {methods} methods");
