@@ -18,7 +18,7 @@ const PRECODE: Pattern = &[b(0x4c), b(0x8b), b(0x15), A, A, A, A, b(0xff), b(0x2
 /// jmp [rip+n]; mov r10, [rip+n]; jmp [rip+n]
 const FIXUP_PRECODE: Pattern =
     &[b(0xff), b(0x25), A, A, A, A, b(0x4c), b(0x8b), b(0x15), A, A, A, A, b(0xff), b(0x25), A, A, A, A];
-/// mov rax, [rip+n]; dec word [rax]; je; jmp [rip+n]: counts calls until a method is worth a better compilation.
+/// mov rax, [rip+n]; dec word \[rax\]; je; jmp [rip+n]: counts calls until a method is worth a better compilation.
 const CALL_COUNTING: Pattern = &[
     b(0x48),
     b(0x8b),
@@ -39,7 +39,7 @@ const CALL_COUNTING: Pattern = &[
     A,
     A,
 ];
-/// The same in 3.1 and 5: mov rax, n; dec word [rax].
+/// The same in 3.1 and 5: mov rax, n; dec word \[rax\].
 const OLD_CALL_COUNTING: Pattern = &[
     b(0x48),
     b(0xb8),
@@ -67,7 +67,7 @@ const OLD_CALL_COUNTING: Pattern = &[
     A,
     A,
 ];
-/// mov rax, type; cmp [rdi], rax: a call through an interface.
+/// mov rax, type; cmp \[rdi\], rax: a call through an interface.
 const DISPATCH: Pattern = &[
     b(0x48),
     b(0xb8),
@@ -95,7 +95,7 @@ const DISPATCH: Pattern = &[
     A,
     A,
 ];
-/// mov [rdi], rsi; ... : a reference is written, and the collector told where.
+/// mov \[rdi\], rsi; ... : a reference is written, and the collector told where.
 const WRITE_BARRIER: Pattern = &[b(0x48), b(0x89), b(0x37)];
 
 /// What lies at `at` in `code`, of which a little stands before and behind, if it is of a known kind.
