@@ -10,7 +10,8 @@ mod state;
 mod tests;
 mod view;
 
-pub use input::{Reaction, react};
+pub use crate::tui::keys::Reaction;
+pub use input::react;
 pub use plain::block;
 pub use state::{State, Status, Subject};
 pub use view::draw;

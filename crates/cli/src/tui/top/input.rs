@@ -1,44 +1,22 @@
 //! What keys do.
 
-use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event, KeyCode};
 
 use super::rows::threads;
 use super::state::{Picked, Side, State};
-
-/// Longest filter.
-const LONGEST_FILTER: usize = 100;
-
-/// What follows from a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reaction {
-    /// Nothing.
-    None,
-    /// The screen has changed.
-    Draw,
-    /// The user wants to leave.
-    Quit,
-}
+use crate::tui::keys::{self, Reaction};
 
 /// Does what a key, or another event of the terminal, asks for.
 pub fn react(state: &mut State, event: &Event) -> Reaction {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => press(state, key),
-        Event::Resize(..) => Reaction::Draw,
-        _ => Reaction::None,
-    }
+    keys::react(event, |key| press(state, key))
 }
 
-fn press(state: &mut State, key: &KeyEvent) -> Reaction {
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return match key.code {
-            KeyCode::Char('c' | 'd') => Reaction::Quit,
-            _ => Reaction::None,
-        };
-    }
+fn press(state: &mut State, key: KeyCode) -> Reaction {
     if state.editing {
-        return edit(state, key.code);
+        state.scroll = 0;
+        return keys::edit(&mut state.filter, &mut state.editing, key);
     }
-    match key.code {
+    match key {
         KeyCode::Char('q' | 'Q') => return Reaction::Quit,
         KeyCode::Char('p' | 'P' | ' ') if state.is_paused() => state.resume(),
         KeyCode::Char('p' | 'P' | ' ') => state.pause(),
@@ -91,20 +69,5 @@ fn go(state: &mut State, code: KeyCode) -> Reaction {
         KeyCode::End => usize::MAX,
         _ => return Reaction::None,
     };
-    Reaction::Draw
-}
-
-fn edit(state: &mut State, key: KeyCode) -> Reaction {
-    match key {
-        KeyCode::Enter => state.editing = false,
-        KeyCode::Esc => {
-            state.filter.clear();
-            state.editing = false;
-        }
-        KeyCode::Backspace => _ = state.filter.pop(),
-        KeyCode::Char(c) if state.filter.chars().count() < LONGEST_FILTER => state.filter.push(c),
-        _ => return Reaction::None,
-    }
-    state.scroll = 0;
     Reaction::Draw
 }

@@ -8,7 +8,8 @@ mod state;
 mod tests;
 mod view;
 
-pub use input::{Reaction, react};
+pub use crate::tui::keys::Reaction;
+pub use input::react;
 pub use plain::block;
 pub use state::{Interval, Side, State, Status};
 pub use view::draw;
