@@ -23,6 +23,9 @@ pub enum Entry {
 ///
 /// A panic in any of these becomes a failure code for the runtime.
 pub trait Profiler: Send + Sync + Sized + 'static {
+    /// Whether the library has this class.
+    fn has(class: Guid) -> bool;
+
     /// A new profiler of a class; `None` if there is no such class here.
     fn create(class: Guid) -> Option<Self>;
 

@@ -48,6 +48,9 @@ pub unsafe fn get_class_object<P: Profiler>(
         // SAFETY: the caller's promise.
         unsafe {
             *found = ptr::null_mut();
+            if !P::has(*class) {
+                return HResult::CLASS_E_CLASSNOTAVAILABLE;
+            }
             let factory = Factory::<P> {
                 table: Factory::<P>::TABLE,
                 references: AtomicU32::new(1),

@@ -10,6 +10,8 @@ use super::metadata::Metadata;
 use super::slots::{InfoSlot, MetadataSlot, Slot, ThreadEnumSlot};
 use crate::{AssemblyId, ClassId, FunctionId, HResult, ModuleId, OsThreadId, ThreadId, Token};
 
+/// Of a module's flags: it can be unloaded.
+const COLLECTIBLE: u32 = 0x8;
 /// Longest path of a module that is read.
 const LONGEST_NAME: usize = 1024;
 
@@ -74,6 +76,8 @@ pub struct ModuleInfo {
     pub assembly: AssemblyId,
     /// Its file, or its name if it has none; cut to 1023 characters.
     pub name: String,
+    /// Whether it can be unloaded while the program runs. Its ids are then good only while the runtime is suspended.
+    pub collectible: bool,
 }
 
 impl Info {
@@ -120,7 +124,9 @@ impl Info {
     }
 
     /// Fills `room` with managed threads and returns how many there are in it; if it is full there may be more.
-    pub fn threads(&self, room: &mut [ThreadId]) -> Result<usize, HResult> {
+    ///
+    /// For a suspended runtime: elsewhere a thread may end, and its id is then an address of nothing.
+    pub(super) fn threads(&self, room: &mut [ThreadId]) -> Result<usize, HResult> {
         let mut list = ptr::null_mut();
         // SAFETY: room for one pointer, and what comes is a reference for us.
         let list: Reference<ThreadEnumSlot> = unsafe {
@@ -140,10 +146,10 @@ impl Info {
         Ok(usize::try_from(written).unwrap_or(0).min(room.len()))
     }
 
-    /// The operating system's number of a thread.
-    pub fn os_thread(&self, thread: ThreadId) -> Result<OsThreadId, HResult> {
+    /// The operating system's number of a thread that lives.
+    pub(super) fn os_thread(&self, thread: ThreadId) -> Result<OsThreadId, HResult> {
         let mut found = OsThreadId(0);
-        // SAFETY: the pointer is to a live local. An id that is none is refused by the runtime.
+        // SAFETY: the pointer is to a live local. The runtime is suspended, so the thread lives.
         unsafe {
             call!(self.reference, InfoSlot::GetThreadInfo(
                 thread => ThreadId,
@@ -190,6 +196,7 @@ impl Info {
             ))?;
         }
         found.name = text(&name, written);
+        found.collectible = flags & COLLECTIBLE != 0;
         Ok(found)
     }
 

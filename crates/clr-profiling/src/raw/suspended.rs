@@ -64,7 +64,8 @@ impl Suspended<'_> {
         self.since.elapsed()
     }
 
-    /// Fills `room` with managed threads, see [`Info::threads`].
+    /// Fills `room` with managed threads and returns how many there are in it; if it is full there may be more. The ids are
+    /// good during this suspension only.
     pub fn threads(&self, room: &mut [ThreadId]) -> Result<usize, HResult> {
         self.info.threads(room)
     }

@@ -1,0 +1,150 @@
+//! One visit: from the first word to the wish to be let go, on one thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Reason, Stage, VERSION};
+use clr_profiling::{HResult, Info};
+
+use crate::answers::{self, Refusal};
+use crate::line::{Line, Silence};
+
+/// How long the first words may take.
+const GREETING: Duration = Duration::from_secs(5);
+/// How long the host may leave a message of ours unread.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_millis(100);
+/// What the runtime is told that leaving takes: it looks for the first time after this, but not before 300 ms.
+const LEAVING: Duration = Duration::from_millis(1);
+/// Pause before asking again to be let go, and how often we ask.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+const ASKS: u32 = 500;
+
+/// Visits with this image of the library.
+static VISITS: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Visit {
+    pub(crate) info: Info,
+    pub(crate) fault: Option<Fault>,
+    orders: Attach,
+    until: Instant,
+    line: OnceLock<Line>,
+    /// The process ends: the runtime may not be asked any more.
+    ended: AtomicBool,
+}
+
+impl Visit {
+    pub(crate) fn new(info: Info, orders: Attach, fault: Option<Fault>) -> Self {
+        let now = Instant::now();
+        let until = now.checked_add(orders.stay).unwrap_or(now);
+        Visit { info, fault, orders, until, line: OnceLock::new(), ended: AtomicBool::new(false) }
+    }
+
+    /// The life of our thread.
+    pub(crate) fn run(&self) {
+        let reason = match catch_unwind(AssertUnwindSafe(|| self.stay())) {
+            Ok(reason) => reason,
+            Err(payload) => {
+                std::mem::forget(payload);
+                Reason::Panic
+            }
+        };
+        if let Some(line) = self.line.get() {
+            let _ = line.say(&FromAgent::Leaving(reason), Instant::now() + FAREWELL);
+        }
+        self.detach();
+    }
+
+    /// Asks the runtime to be let go. Nothing may be asked of it afterwards.
+    pub(crate) fn detach(&self) {
+        for _ in 0..ASKS {
+            if self.ended.load(Ordering::Acquire) {
+                return;
+            }
+            match self.info.request_detach(LEAVING) {
+                Ok(()) | Err(HResult::E_PROFILER_DETACHING) => return,
+                Err(_) => std::thread::sleep(ASK_AGAIN),
+            }
+        }
+    }
+
+    /// Ends the visit from outside.
+    pub(crate) fn end(&self, reason: Reason) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(line) = self.line.get() {
+            let _ = line.say(&FromAgent::Leaving(reason), Instant::now());
+            line.hang_up();
+        }
+    }
+
+    /// The last word. The end of the stream follows when the runtime has given us back.
+    pub(crate) fn say_detached(&self) {
+        if let Some(line) = self.line.get() {
+            let _ = line.say(&FromAgent::Detached, Instant::now());
+        }
+    }
+
+    fn stay(&self) -> Reason {
+        assert!(self.fault != Some(Fault::Thread), "a fault that was asked for");
+        match self.serve() {
+            Ok(reason) => reason,
+            Err(Silence::Timeout) => Reason::Deadline,
+            Err(Silence::Lost) => Reason::Lost,
+            Err(Silence::Nonsense) => Reason::Nonsense,
+        }
+    }
+
+    fn serve(&self) -> Result<Reason, Silence> {
+        let greeted = self.until.min(Instant::now() + GREETING);
+        let line = Line::connect(&self.orders.socket, greeted)?;
+        let line = self.line.get_or_init(|| line);
+        let mut inbox = Inbox::default();
+        line.say(&FromAgent::Hello(self.hello()), greeted)?;
+        if line.hear(&mut inbox, greeted)? != FromHost::Welcome(self.orders.token.host) {
+            return Ok(Reason::Nonsense);
+        }
+        loop {
+            match line.hear(&mut inbox, self.until)? {
+                FromHost::Ask(ask) => self.answer(line, &ask)?,
+                FromHost::Leave => return Ok(Reason::Told),
+                FromHost::Welcome(_) => return Ok(Reason::Nonsense),
+            }
+        }
+    }
+
+    fn hello(&self) -> Hello {
+        let runtime = self.info.runtime().unwrap_or_default();
+        Hello {
+            version: VERSION,
+            proof: self.orders.token.agent,
+            process: std::process::id(),
+            runtime: [runtime.major, runtime.minor, runtime.build, runtime.revision],
+            interface: u16::try_from(self.info.version()).unwrap_or(0),
+            attached: VISITS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+        }
+    }
+
+    /// Answers one question. Our own panic costs the answer, not the visit.
+    fn answer(&self, line: &Line, ask: &Ask) -> Result<(), Silence> {
+        let say = |message: FromAgent| line.say(&message, self.until.min(Instant::now() + PATIENCE));
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            assert!(self.fault != Some(Fault::Answer), "a fault that was asked for");
+            match ask {
+                Ask::Threads => answers::threads(self),
+                Ask::Stacks => answers::stacks(self),
+            }
+        }));
+        let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
+        match made {
+            Ok(Ok(answer)) => answer.tell(&self.info, say),
+            Ok(Err(Refusal { stage, code })) => refused(stage, code),
+            Err(payload) => {
+                std::mem::forget(payload);
+                refused(Stage::Panic, HResult::E_UNEXPECTED)
+            }
+        }
+    }
+}
