@@ -1,0 +1,60 @@
+//! Several hosts at once.
+
+use agent_host::AgentError;
+use testbed::Runtime;
+
+use crate::support::{Guest, every_runtime};
+
+#[test]
+fn two_hosts_ask_one_target_at_the_same_time() {
+    every_runtime(|runtime| {
+        if runtime == Runtime::Net31 {
+            return;
+        }
+        let guest = Guest::with_known_stack(runtime);
+        // Both suspend the runtime as fast as they can: what .NET 8 does not bear unless they take turns.
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut attached = guest.attach().expect("the agent comes");
+                    for _ in 0..200 {
+                        assert!(!attached.stacks().expect("stacks").stacks.is_empty());
+                    }
+                    assert!(attached.leave().expect("it leaves").confirmed);
+                });
+            }
+        });
+        assert!(!guest.has_file(agent_host::library_name()));
+        guest.can_be_visited();
+    });
+}
+
+#[test]
+fn a_second_host_is_told_that_the_place_is_taken() {
+    let guest = Guest::quiet(Runtime::Net31);
+    let mut first = guest.attach().expect("the agent comes");
+    let error = guest.attach().expect_err("this runtime has one place");
+    assert!(matches!(error, AgentError::Taken), "{error}");
+    assert!(!first.threads().expect("threads").threads.is_empty(), "the first is not disturbed");
+    assert!(first.leave().expect("it leaves").confirmed);
+    guest.can_be_visited();
+}
+
+#[test]
+fn two_targets_share_one_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let guests: Vec<Guest> = (0..2)
+        .map(|_| {
+            let own = tempfile::tempdir().expect("a folder");
+            let builder =
+                testbed::shared().target("healthy-idle-service", Runtime::Net9).tmpdir(folder.path());
+            Guest::started(builder, own, "")
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for guest in &guests {
+            scope.spawn(|| (0..10).for_each(|_| guest.can_be_visited()));
+        }
+    });
+    assert!(!folder.path().join(agent_host::library_name()).exists());
+}
