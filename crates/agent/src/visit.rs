@@ -17,8 +17,9 @@ const GREETING: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_millis(100);
-/// What the runtime is told that leaving takes: it looks for the first time after this, but not before 300 ms.
-const LEAVING: Duration = Duration::from_millis(1);
+/// What the runtime is told that leaving takes, see [`leaving`].
+const LEAVING: Duration = Duration::from_millis(300);
+const LONGEST_LEAVING: Duration = Duration::from_secs(5);
 /// Pause before asking again to be let go, and how often we ask.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 const ASKS: u32 = 500;
@@ -64,7 +65,7 @@ impl Visit {
             if self.ended.load(Ordering::Acquire) {
                 return;
             }
-            match self.info.request_detach(LEAVING) {
+            match self.info.request_detach(leaving()) {
                 Ok(()) | Err(HResult::E_PROFILER_DETACHING) => return,
                 Err(_) => std::thread::sleep(ASK_AGAIN),
             }
@@ -147,4 +148,15 @@ impl Visit {
             }
         }
     }
+}
+
+/// What the runtime is told that leaving takes. It looks whether we are gone when that time is over, once more when it is
+/// over twice, and then after ten minutes: if its thread comes too late for both, those ten minutes are what it waits. So a
+/// machine on which threads run late gets more, by how late we are ourselves. Less than 300 ms is never waited.
+fn leaving() -> Duration {
+    let nap = Duration::from_millis(1);
+    let began = Instant::now();
+    std::thread::sleep(nap);
+    let late = began.elapsed().saturating_sub(nap);
+    (late * 20).clamp(LEAVING, LONGEST_LEAVING)
 }

@@ -51,7 +51,7 @@ pub fn every_runtime(test: impl Fn(Runtime) + Sync) {
 /// The major version, as the profiling interface says it.
 pub fn major(runtime: Runtime) -> u16 {
     match runtime {
-        Runtime::Net31 => 3,
+        Runtime::Net31 => 4, // as it says
         Runtime::Net8 => 8,
         Runtime::Net9 => 9,
         Runtime::Net10 => 10,

@@ -218,8 +218,11 @@ impl Info {
         }
     }
 
-    /// Asks to be let go. When this succeeds, nothing more may be asked; [`crate::Profiler::detach_succeeded`] follows
-    /// when no thread is in our code any more, for which the runtime looks first after about `expected`, at least 300 ms.
+    /// Asks to be let go. When this succeeds, nothing more may be asked; [`crate::Profiler::detach_succeeded`] follows when
+    /// no thread is in our code any more.
+    ///
+    /// The runtime looks for that after `expected` (at least 300 ms), then after twice `expected`, both counted from this
+    /// call, and then after *ten minutes*. With a small `expected` its thread is easily too late for both.
     pub fn request_detach(&self, expected: Duration) -> Result<(), HResult> {
         let milliseconds = u32::try_from(expected.as_millis()).unwrap_or(u32::MAX).max(1);
         // SAFETY: a plain number.
