@@ -19,8 +19,10 @@ use crate::place::Placed;
 
 /// How long the runtime may wait for a collection to end; an agent that asks for no events never waits.
 const RUNTIME_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the agent may take from being loaded to calling.
-const FIRST_CALL: Duration = Duration::from_secs(5);
+/// How long the agent may take from being loaded to calling, for each attempt. A runtime (6 to 10) in which a main profiler
+/// was detached counts its notification profilers one too low and overlooks the next one; that one is loaded, does nothing
+/// and stays. With it the count is right again, so the second attempt works.
+const FIRST_CALLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 /// How long a place may stay taken by an agent that is just leaving, which takes a third of a second.
 const LEAVING: Duration = Duration::from_millis(1500);
 /// Pause between two attempts meanwhile.
@@ -53,18 +55,34 @@ pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Atta
     let process = Process::new(pid);
     respect_owner(&process)?;
     let folder = Folder::of(&process, options.folder.as_deref())?;
-    let listener = Listener::open(&folder)?;
-    let library = Placed::new(&folder, library_name(), LIBRARY)?;
+    let mut outcome = Err(AgentError::Silent { waited: Duration::ZERO });
+    for patience in FIRST_CALLS {
+        outcome = attempt(client, &folder, options, patience);
+        if !matches!(outcome, Err(AgentError::Silent { .. })) {
+            break;
+        }
+    }
+    outcome
+}
+
+fn attempt(
+    client: &Client,
+    folder: &Folder,
+    options: &Options,
+    patience: Duration,
+) -> Result<Attached, AgentError> {
+    let listener = Listener::open(folder)?;
+    let library = Placed::new(folder, library_name(), LIBRARY)?;
     let token = fresh_token()?;
-    let orders = Attach { token, stay: options.stay, socket: text(&listener.path(), &folder)? };
+    let orders = Attach { token, stay: options.stay, socket: text(&listener.path(), folder)? };
     let request = AttachRequest {
         timeout: RUNTIME_TIMEOUT,
         class: Guid(class_id(options.fault)),
-        path: text(&library.path(), &folder)?,
+        path: text(&library.path(), folder)?,
         data: orders.encode(),
     };
     load(client, &request)?;
-    let (mut stream, inbox, hello) = listener.accept(&token, FIRST_CALL)?;
+    let (mut stream, inbox, hello) = listener.accept(&token, patience)?;
     if hello.version != VERSION {
         return Err(AgentError::Version { theirs: hello.version, ours: VERSION });
     }

@@ -57,6 +57,8 @@ impl Profiler for Agent {
         self.visit.set(Arc::new(visit)).map_err(|_| HResult::E_UNEXPECTED)
     }
 
+    /// Not before this: a runtime (6 to 10) in which a main profiler was detached does not see the next notification profiler.
+    /// It initialises it and never gets here, and to ask it for a detach then ends the process.
     fn attach_complete(&self) -> Result<(), HResult> {
         self.fail_at(Fault::AttachComplete);
         let visit = self.visit.get().ok_or(HResult::E_UNEXPECTED)?;
