@@ -1,5 +1,6 @@
 //! The profiler that the runtime sees. It only receives: what is to be done is done by the thread of its [`Visit`].
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
 
 pub(crate) struct Agent {
     fault: Option<Fault>,
+    /// Whether we are one of several profilers, or may be.
+    one_of_many: AtomicBool,
     visit: OnceLock<Arc<Visit>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -39,13 +42,15 @@ impl Profiler for Agent {
 
     fn create(class: Guid) -> Option<Self> {
         let fault = Fault::of_class(class.number())?;
-        let agent = Agent { fault, visit: OnceLock::new(), thread: Mutex::new(None) };
+        let one_of_many = AtomicBool::new(false);
+        let agent = Agent { fault, one_of_many, visit: OnceLock::new(), thread: Mutex::new(None) };
         agent.fail_at(Fault::Create);
         Some(agent)
     }
 
     fn notification_only(&self) -> bool {
         self.fail_at(Fault::NotificationOnly);
+        self.one_of_many.store(true, Ordering::Relaxed);
         true
     }
 
@@ -53,12 +58,11 @@ impl Profiler for Agent {
         self.fail_at(Fault::Initialize);
         let orders = Attach::decode(client_data).map_err(|_| HResult::E_INVALIDARG)?;
         info.set_event_mask(EventMask::STACK_SNAPSHOT)?;
-        let visit = Visit::new(info, orders, self.fault);
+        let visit = Visit::new(info, orders, self.fault, self.one_of_many.load(Ordering::Relaxed));
         self.visit.set(Arc::new(visit)).map_err(|_| HResult::E_UNEXPECTED)
     }
 
-    /// Not before this: a runtime (6 to 10) in which a main profiler was detached does not see the next notification profiler.
-    /// It initialises it and never gets here, and to ask it for a detach then ends the process.
+    /// Not before this: a runtime that overlooks us (see `Visit::detach`) initialises us and never gets here.
     fn attach_complete(&self) -> Result<(), HResult> {
         self.fail_at(Fault::AttachComplete);
         let visit = self.visit.get().ok_or(HResult::E_UNEXPECTED)?;
@@ -97,6 +101,13 @@ impl Profiler for Agent {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.fail_at(Fault::Shutdown);
+        Ok(())
+    }
+
+    fn suspending(&self) -> Result<(), HResult> {
+        if let Some(visit) = self.visit.get() {
+            visit.is_seen();
+        }
         Ok(())
     }
 

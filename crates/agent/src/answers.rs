@@ -2,7 +2,7 @@
 //!
 //! What is kept meanwhile is bounded: [`MOST_THREADS`] threads and [`MOST_FRAMES`] frames, about 6 MB at the very most.
 
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use agent_wire::{DEEPEST_STACK, Fault, FromAgent, Method, Pause, Stack, Stage, ThreadEntry};
@@ -60,6 +60,13 @@ pub(crate) fn threads(visit: &Visit) -> Result<Answer, Refusal> {
     suspended(visit, |_, _, _| ())
 }
 
+/// Stops the runtime and lets it go on.
+pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
+    let _turn = take_turn()?;
+    let suspended = visit.info.suspend(PATIENCE);
+    suspended.map(drop).map_err(|code| Refusal { stage: Stage::Suspend, code })
+}
+
 pub(crate) fn stacks(visit: &Visit) -> Result<Answer, Refusal> {
     let mut seen = vec![FunctionId(0); SEEN];
     let fault = visit.fault;
@@ -83,19 +90,7 @@ fn suspended(
     // Room is made before: while the runtime stands still, every microsecond counts.
     let mut ids = vec![ThreadId(0); MOST_THREADS];
     let mut answer = Answer { frames: Vec::with_capacity(MOST_FRAMES), ..Answer::default() };
-    let began = Instant::now();
-    let turn = loop {
-        match TURN.try_lock() {
-            Ok(turn) => break turn,
-            Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(refused(Stage::Turn)(HResult::E_SUSPENSION_IN_PROGRESS));
-            }
-        }
-    };
+    let turn = take_turn()?;
     let began = Instant::now();
     let suspended = visit.info.suspend(PATIENCE).map_err(refused(Stage::Suspend))?;
     answer.pause.suspending = began.elapsed();
@@ -113,6 +108,23 @@ fn suspended(
     drop(suspended);
     drop(turn);
     Ok(answer)
+}
+
+/// Waits until no other visit has the runtime suspended.
+fn take_turn() -> Result<MutexGuard<'static, ()>, Refusal> {
+    let began = Instant::now();
+    loop {
+        match TURN.try_lock() {
+            Ok(turn) => return Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => return Ok(turn.into_inner()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Refusal { stage: Stage::Turn, code: HResult::E_SUSPENSION_IN_PROGRESS });
+            }
+        }
+    }
 }
 
 impl Answer {

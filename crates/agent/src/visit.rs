@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Reason, Stage, VERSION};
-use clr_profiling::{HResult, Info};
+use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Refusal};
 use crate::line::{Line, Silence};
@@ -35,13 +35,31 @@ pub(crate) struct Visit {
     line: OnceLock<Line>,
     /// The process ends: the runtime may not be asked any more.
     ended: AtomicBool,
+    /// Whether there may be other profilers.
+    one_of_many: bool,
+    /// Whether the runtime called us when it called all profilers.
+    seen: AtomicBool,
 }
 
 impl Visit {
-    pub(crate) fn new(info: Info, orders: Attach, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(info: Info, orders: Attach, fault: Option<Fault>, one_of_many: bool) -> Self {
         let now = Instant::now();
         let until = now.checked_add(orders.stay).unwrap_or(now);
-        Visit { info, fault, orders, until, line: OnceLock::new(), ended: AtomicBool::new(false) }
+        Visit {
+            info,
+            fault,
+            orders,
+            until,
+            line: OnceLock::new(),
+            ended: AtomicBool::new(false),
+            one_of_many,
+            seen: AtomicBool::new(false),
+        }
+    }
+
+    /// The runtime has just called all profilers.
+    pub(crate) fn is_seen(&self) {
+        self.seen.store(true, Ordering::Release);
     }
 
     /// The life of our thread.
@@ -60,16 +78,44 @@ impl Visit {
     }
 
     /// Asks the runtime to be let go. Nothing may be asked of it afterwards.
+    ///
+    /// A runtime (6 to 10) counts its notification profilers one too low after a main profiler was detached, and when it
+    /// counts none it overlooks those that there are. To ask for a detach then ends the process: it looks for us among the
+    /// profilers and does not expect to find nobody. So we make sure, and stay rather than do that: without a thread, without
+    /// a connection, without a call from the runtime.
     pub(crate) fn detach(&self) {
         for _ in 0..ASKS {
             if self.ended.load(Ordering::Acquire) {
                 return;
+            }
+            match self.can_be_seen() {
+                Some(true) => {}
+                Some(false) => break,
+                None => continue,
             }
             match self.info.request_detach(leaving()) {
                 Ok(()) | Err(HResult::E_PROFILER_DETACHING) => return,
                 Err(_) => std::thread::sleep(ASK_AGAIN),
             }
         }
+        if let Some(line) = self.line.get() {
+            line.hang_up();
+        }
+    }
+
+    /// Whether the runtime calls us when it calls all profilers, tried with the one call that we can bring about; `None` if
+    /// that could not be done now.
+    fn can_be_seen(&self) -> Option<bool> {
+        if !self.one_of_many {
+            return Some(true);
+        }
+        self.seen.store(false, Ordering::Release);
+        let mask = EventMask::STACK_SNAPSHOT.and(EventMask::SUSPENSIONS);
+        let tried = self.info.set_event_mask(mask).is_ok() && answers::suspend_once(self).is_ok();
+        let _ = self.info.set_event_mask(EventMask::STACK_SNAPSHOT);
+        // The collector's own suspension is as good as ours.
+        let seen = self.seen.load(Ordering::Acquire);
+        (tried || seen).then_some(seen)
     }
 
     /// Ends the visit from outside.

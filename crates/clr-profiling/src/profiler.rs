@@ -16,6 +16,8 @@ pub enum Entry {
     DetachSucceeded,
     /// It is about to end.
     Shutdown,
+    /// It is about to stop all managed threads.
+    Suspending,
 }
 
 /// A profiler. The runtime calls it from several of its threads, also at the same time, and waits: be quick, take no
@@ -52,6 +54,11 @@ pub trait Profiler: Send + Sync + Sized + 'static {
 
     /// The runtime is about to end: no call may be made after this.
     fn shutdown(&self) -> Result<(), HResult> {
+        Ok(())
+    }
+
+    /// The runtime is about to stop all managed threads, for whatever reason ([`crate::EventMask::SUSPENSIONS`]).
+    fn suspending(&self) -> Result<(), HResult> {
         Ok(())
     }
 

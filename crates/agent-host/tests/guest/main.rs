@@ -9,7 +9,7 @@ mod together;
 use std::time::{Duration, Instant};
 
 use agent_host::{AgentError, Options, Reason, library_name, library_size};
-use support::{Guest, LONG, every_runtime, major};
+use support::{Guest, LONG, every_runtime, major, wait_for};
 use testbed::Runtime;
 
 #[test]
@@ -71,12 +71,16 @@ fn fifty_visits_leave_nothing_behind() {
             visit();
         }
         assert_eq!(visit(), 50, "all visits are in one image of the library");
-        let after = guest.vitals();
+        let mut after = guest.vitals();
+        // The target has threads of its own that come and go.
+        wait_for("as few threads, descriptors and mappings as before", || {
+            after = guest.vitals();
+            after.descriptors <= before.descriptors
+                && after.threads <= before.threads
+                && after.mappings <= before.mappings + 4
+        });
         println!("{runtime}: {before:?} -> {after:?}");
         assert_eq!(after.library, before.library, "the library is mapped once");
-        assert!(after.descriptors <= before.descriptors, "{before:?} {after:?}");
-        assert!(after.threads <= before.threads, "{before:?} {after:?}");
-        assert!(after.mappings <= before.mappings + 4, "{before:?} {after:?}");
         // A target that lives grows a little by itself.
         assert!(after.resident <= before.resident + (4 << 20), "{before:?} {after:?}");
     });

@@ -1,6 +1,6 @@
 //! Several hosts at once.
 
-use agent_host::AgentError;
+use agent_host::{AgentError, Fault, Options, Reason};
 use testbed::Runtime;
 
 use crate::support::{Guest, every_runtime};
@@ -57,4 +57,27 @@ fn two_targets_share_one_folder() {
         }
     });
     assert!(!folder.path().join(agent_host::library_name()).exists());
+}
+
+/// Such a runtime overlooks the profilers that it still has, and ends when one of them asks to leave.
+#[test]
+fn a_main_profiler_may_leave_while_the_agent_is_there() {
+    every_runtime(|runtime| {
+        if runtime == Runtime::Net31 {
+            return;
+        }
+        let guest = Guest::with_known_stack(runtime);
+        let mut ours = guest.attach().expect("the agent comes");
+        // Its panic makes the runtime take it for a main profiler.
+        let options = Options { fault: Some(Fault::NotificationOnly), ..Options::default() };
+        let main = guest.attach_with(&options).expect("a main profiler comes");
+        assert!(main.leave().expect("it leaves").confirmed);
+        assert!(!ours.stacks().expect("stacks").stacks.is_empty());
+        let farewell = ours.leave().expect("it says goodbye");
+        assert_eq!((farewell.reason, farewell.confirmed), (Some(Reason::Told), false), "it stays, asleep");
+        guest.wait_until_alone();
+        guest.can_be_visited();
+        guest.can_be_visited();
+        assert!(guest.target.is_alive());
+    });
 }

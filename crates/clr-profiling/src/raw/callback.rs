@@ -34,6 +34,7 @@ impl<P: Profiler> Instance<P> {
         table[CallbackSlot::InitializeForAttach as usize] = Self::initialize_for_attach as Function;
         table[CallbackSlot::ProfilerAttachComplete as usize] = Self::attach_complete as Function;
         table[CallbackSlot::ProfilerDetachSucceeded as usize] = Self::detach_succeeded as Function;
+        table[CallbackSlot::RuntimeSuspendStarted as usize] = Self::suspending as Function;
         table[CallbackSlot::LoadAsNotificationOnly as usize] = Self::load_as_notification_only as Function;
         table
     };
@@ -142,6 +143,11 @@ impl<P: Profiler> Instance<P> {
     unsafe extern "system" fn shutdown(this: *mut c_void) -> HResult {
         // SAFETY: see above.
         unsafe { Self::enter(this, Entry::Shutdown, P::shutdown) }
+    }
+
+    unsafe extern "system" fn suspending(this: *mut c_void, _reason: u32) -> HResult {
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Suspending, P::suspending) }
     }
 
     unsafe extern "system" fn load_as_notification_only(this: *mut c_void, answer: *mut i32) -> HResult {

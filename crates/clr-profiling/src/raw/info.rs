@@ -37,6 +37,14 @@ pub struct EventMask {
 impl EventMask {
     /// Stacks may be walked. No event at all.
     pub const STACK_SNAPSHOT: EventMask = EventMask { low: 0x1000_0000, high: 0 };
+    /// Tells of every suspension of the runtime.
+    pub const SUSPENSIONS: EventMask = EventMask { low: 0x0001_0000, high: 0 };
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: EventMask) -> EventMask {
+        EventMask { low: self.low | other.low, high: self.high | other.high }
+    }
 }
 
 /// Which runtime this is.
