@@ -72,12 +72,13 @@ fn fifty_visits_leave_nothing_behind() {
         }
         assert_eq!(visit(), 50, "all visits are in one image of the library");
         let mut after = guest.vitals();
-        // The target has threads of its own that come and go.
+        // The target has threads of its own that come and go, with a few mappings each. What a visit leaves behind would be
+        // there 45 times.
         wait_for("as few threads, descriptors and mappings as before", || {
             after = guest.vitals();
             after.descriptors <= before.descriptors
-                && after.threads <= before.threads
-                && after.mappings <= before.mappings + 4
+                && after.threads <= before.threads + 2
+                && after.mappings <= before.mappings + 16
         });
         println!("{runtime}: {before:?} -> {after:?}");
         assert_eq!(after.library, before.library, "the library is mapped once");
