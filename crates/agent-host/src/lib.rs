@@ -28,4 +28,4 @@ pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEn
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
-pub use library::{library_name, library_size};
+pub use library::{library, library_name};

@@ -22,8 +22,8 @@ pub fn library_name() -> &'static str {
     })
 }
 
-/// Its size in bytes.
+/// Its bytes.
 #[must_use]
-pub fn library_size() -> usize {
-    LIBRARY.len()
+pub fn library() -> &'static [u8] {
+    LIBRARY
 }

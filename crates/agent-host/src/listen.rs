@@ -18,8 +18,8 @@ use crate::folder::Folder;
 
 /// Longest path that fits into a socket address, without its final NUL.
 const LONGEST_PATH: usize = 107;
-/// How long a caller may take to say who it is.
-const INTRODUCTION: Duration = Duration::from_secs(1);
+/// Most callers that are listened to at once.
+const MOST_CALLERS: usize = 8;
 /// A socket that nobody answers at is removed when it is older than this: a younger one may be about to listen.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 const WHAT: &str = "a socket for the agent";
@@ -75,57 +75,88 @@ impl<'a> Listener<'a> {
         self.folder.path.join(&self.name)
     }
 
-    /// Waits for the agent: the caller who knows the token. Everybody else is hung up on.
+    /// Waits for the agent: the caller who knows the token. Everybody else is hung up on, and holds up nobody.
     pub(crate) fn accept(
         &self,
         token: &Token,
         patience: Duration,
     ) -> Result<(UnixStream, Inbox, Hello), AgentError> {
         let until = Instant::now() + patience;
+        let mut callers: Vec<Caller> = Vec::new();
         loop {
             let Some(left) = until.checked_duration_since(Instant::now()) else {
                 return Err(AgentError::Silent { waited: patience });
             };
-            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-            let mut handles = [PollFd::new(&self.socket, PollFlags::IN)];
-            // An interruption is no matter: the loop looks at the clock.
-            let _ = poll(&mut handles, Some(&left));
-            let Ok((stream, _)) = self.socket.accept() else { continue };
-            if let Some((inbox, hello)) = introduction(&stream)
-                && hello.proof == token.agent
+            wait_for_any(&self.socket, &callers, left);
+            if let Ok((stream, _)) = self.socket.accept()
+                && stream.set_nonblocking(true).is_ok()
             {
-                return Ok((stream, inbox, hello));
+                // The longest waiting one has had its chance.
+                if callers.len() == MOST_CALLERS {
+                    callers.remove(0);
+                }
+                callers.push(Caller { stream, inbox: Inbox::default() });
+            }
+            for index in (0..callers.len()).rev() {
+                match callers.get_mut(index).map(Caller::introduction) {
+                    Some(Introduction::Hello(hello)) if hello.proof == token.agent => {
+                        let Caller { stream, inbox } = callers.swap_remove(index);
+                        let blocking = stream.set_nonblocking(false);
+                        blocking.map_err(|source| AgentError::Lost { source })?;
+                        return Ok((stream, inbox, hello));
+                    }
+                    Some(Introduction::Pending) => {}
+                    _ => drop(callers.swap_remove(index)),
+                }
             }
         }
     }
 }
 
-impl Drop for Listener<'_> {
-    fn drop(&mut self) {
-        let _ = unlinkat(&self.folder.opened, &self.name, AtFlags::empty());
+/// Somebody who has called and not yet said who it is.
+struct Caller {
+    stream: UnixStream,
+    inbox: Inbox,
+}
+
+enum Introduction {
+    Hello(Hello),
+    Pending,
+    Nonsense,
+}
+
+impl Caller {
+    /// Its first words, as far as they are there.
+    fn introduction(&mut self) -> Introduction {
+        let mut buffer = [0; 256];
+        loop {
+            match self.inbox.message() {
+                Ok(Some(FromAgent::Hello(hello))) => return Introduction::Hello(hello),
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return Introduction::Nonsense,
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Introduction::Nonsense,
+                Ok(length) => self.inbox.feed(buffer.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Introduction::Pending,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Introduction::Nonsense,
+            }
+        }
     }
 }
 
-/// The first words of a caller, if they make sense.
-fn introduction(mut stream: &UnixStream) -> Option<(Inbox, Hello)> {
-    let until = Instant::now() + INTRODUCTION;
-    let mut inbox = Inbox::default();
-    let mut buffer = [0; 256];
-    stream.set_nonblocking(false).ok()?;
-    loop {
-        match inbox.message().ok()? {
-            Some(FromAgent::Hello(hello)) => return Some((inbox, hello)),
-            Some(_) => return None,
-            None => {}
-        }
-        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        stream.set_read_timeout(Some(left)).ok()?;
-        match stream.read(&mut buffer) {
-            Ok(0) => return None,
-            Ok(length) => inbox.feed(buffer.get(..length)?),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
+/// Waits until somebody calls or says something. An interruption is no matter: the caller looks at the clock.
+fn wait_for_any(socket: &UnixListener, callers: &[Caller], left: Duration) {
+    let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+    let mut handles = vec![PollFd::new(socket, PollFlags::IN)];
+    handles.extend(callers.iter().map(|caller| PollFd::new(&caller.stream, PollFlags::IN)));
+    let _ = poll(&mut handles, Some(&left));
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        let _ = unlinkat(&self.folder.opened, &self.name, AtFlags::empty());
     }
 }
 

@@ -2,19 +2,20 @@
 //! the target lives on and can be visited again.
 
 mod faults;
+mod hostile;
 mod placing;
 mod support;
 mod together;
 
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Options, Reason, library_name, library_size};
+use agent_host::{AgentError, Options, Reason, library, library_name};
 use support::{Guest, LONG, every_runtime, major, wait_for};
 use testbed::Runtime;
 
 #[test]
 fn the_library_is_small() {
-    assert!(library_size() < 1 << 20, "{} bytes", library_size());
+    assert!(library().len() < 1 << 20, "{} bytes", library().len());
 }
 
 #[test]

@@ -81,3 +81,43 @@ fn a_main_profiler_may_leave_while_the_agent_is_there() {
         assert!(guest.target.is_alive());
     });
 }
+
+#[test]
+fn the_agent_lives_beside_a_main_profiler() {
+    every_runtime(|runtime| {
+        if runtime == Runtime::Net31 {
+            return;
+        }
+        let guest = Guest::with_known_stack(runtime);
+        let options = Options { fault: Some(Fault::NotificationOnly), ..Options::default() };
+        let mut main = guest.attach_with(&options).expect("a main profiler comes");
+        let error = guest.attach_with(&options).expect_err("there is one place for it");
+        assert!(matches!(error, AgentError::Taken), "{error}");
+        for _ in 0..3 {
+            guest.can_be_visited();
+        }
+        assert!(!main.stacks().expect("stacks").stacks.is_empty(), "the first is not disturbed");
+        assert!(main.leave().expect("it leaves").confirmed);
+        guest.can_be_visited();
+    });
+}
+
+/// A profiler that declines at the start of the program counts as one that left.
+#[test]
+fn a_profiler_that_declined_at_the_start_is_no_obstacle() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("declines.so");
+        std::fs::write(&library, agent_host::library()).expect("a library");
+        let class = format!("{{{}}}", diagnostics_ipc::Guid(agent_wire::class_id(None)));
+        let builder = testbed::shared()
+            .target("healthy-idle-service", runtime)
+            .tmpdir(folder.path())
+            .env("CORECLR_ENABLE_PROFILING", "1")
+            .env("CORECLR_PROFILER", class)
+            .env("CORECLR_PROFILER_PATH", &library);
+        let guest = Guest::started(builder, folder, "");
+        guest.can_be_visited();
+        guest.can_be_visited();
+    }
+}
