@@ -13,6 +13,7 @@ use crate::AgentError;
 use crate::attached::Attached;
 use crate::error::FOLDER_SETTING;
 use crate::folder::Folder;
+use crate::left_behind;
 use crate::library::{LIBRARY, library_name};
 use crate::listen::{Listener, fresh_token};
 use crate::place::Placed;
@@ -55,6 +56,7 @@ pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Atta
     let process = Process::new(pid);
     respect_owner(&process)?;
     let folder = Folder::of(&process, options.folder.as_deref())?;
+    left_behind::remove(&folder);
     let mut outcome = Err(AgentError::Silent { waited: Duration::ZERO });
     for patience in FIRST_CALLS {
         outcome = attempt(client, &folder, options, patience);

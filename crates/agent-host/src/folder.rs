@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use process_view::Process;
@@ -47,6 +48,11 @@ impl Folder {
             return Err(AgentError::ReadOnly { folder: path });
         }
         Ok(Folder { opened: File::from(opened), path, owner })
+    }
+
+    /// A path of a few bytes to a file in the folder, whatever the folder's own path.
+    pub(crate) fn short_path(&self, name: impl AsRef<Path>) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.opened.as_raw_fd().to_string()).join(name)
     }
 
     /// The error for something that could not be put here.

@@ -20,6 +20,7 @@ mod attach;
 mod attached;
 mod error;
 mod folder;
+mod left_behind;
 mod library;
 mod listen;
 mod place;

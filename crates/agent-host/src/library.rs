@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+use crate::left_behind::LIBRARY_PREFIX;
+
 /// The agent, as `build.rs` made it.
 pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/drdotnet-agent.so"));
 
@@ -14,7 +16,7 @@ pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/drdo
 pub fn library_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
-        let mut name = "drdotnet-agent-".to_owned();
+        let mut name = LIBRARY_PREFIX.to_owned();
         for byte in Sha256::digest(LIBRARY).iter().take(8) {
             let _ = write!(name, "{byte:02x}");
         }

@@ -2,11 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use agent_wire::{FromAgent, Hello, Inbox, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,16 +14,13 @@ use rustix::process::geteuid;
 
 use crate::AgentError;
 use crate::folder::Folder;
+use crate::left_behind::{SOCKET_PREFIX, SOCKET_SUFFIX};
 
 /// Longest path that fits into a socket address, without its final NUL.
 const LONGEST_PATH: usize = 107;
 /// Most callers that are listened to at once.
 const MOST_CALLERS: usize = 8;
-/// A socket that nobody answers at is removed when it is older than this: a younger one may be about to listen.
-const LEFT_BEHIND: Duration = Duration::from_secs(60);
 const WHAT: &str = "a socket for the agent";
-const PREFIX: &str = "drdotnet-";
-const SUFFIX: &str = ".sock";
 
 /// The socket. Its file is removed when this is dropped.
 pub(crate) struct Listener<'a> {
@@ -49,17 +45,16 @@ impl<'a> Listener<'a> {
     /// Opens a socket that the target's user can call, and nobody else.
     pub(crate) fn open(folder: &'a Folder) -> Result<Listener<'a>, AgentError> {
         let failed = folder.unwritable(WHAT);
-        remove_left_behind(folder);
         let mut number = [0; 8];
         File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut number)).map_err(&failed)?;
-        let name = format!("{PREFIX}{:016x}{SUFFIX}", u64::from_le_bytes(number));
+        let name = format!("{SOCKET_PREFIX}{:016x}{SOCKET_SUFFIX}", u64::from_le_bytes(number));
         if folder.path.as_os_str().len() + 1 + name.len() > LONGEST_PATH {
             return Err(AgentError::LongPath { folder: folder.path.clone() });
         }
-        let socket = UnixListener::bind(through(folder, &name)).map_err(&failed)?;
+        let socket = UnixListener::bind(folder.short_path(&name)).map_err(&failed)?;
         let listener = Listener { folder, name, socket };
         let make_private = || -> io::Result<()> {
-            fs::set_permissions(through(folder, &listener.name), fs::Permissions::from_mode(0o600))?;
+            fs::set_permissions(folder.short_path(&listener.name), fs::Permissions::from_mode(0o600))?;
             if geteuid().as_raw() != folder.owner {
                 let owner = Some(Uid::from_raw(folder.owner));
                 chownat(&folder.opened, &listener.name, owner, None::<Gid>, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -157,32 +152,5 @@ fn wait_for_any(socket: &UnixListener, callers: &[Caller], left: Duration) {
 impl Drop for Listener<'_> {
     fn drop(&mut self) {
         let _ = unlinkat(&self.folder.opened, &self.name, AtFlags::empty());
-    }
-}
-
-/// A path of a few bytes to a file in the folder, whatever the folder's path.
-fn through(folder: &Folder, name: &str) -> PathBuf {
-    Path::new("/proc/self/fd").join(folder.opened.as_raw_fd().to_string()).join(name)
-}
-
-/// Removes sockets of hosts that were killed before they could do it.
-fn remove_left_behind(folder: &Folder) {
-    let Ok(entries) = fs::read_dir(through(folder, ".")) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        if !ours {
-            continue;
-        }
-        let Ok(about) = fs::symlink_metadata(entry.path()) else { continue };
-        let old = about.modified().ok().and_then(|then| SystemTime::now().duration_since(then).ok());
-        if about.file_type().is_socket()
-            && about.uid() == folder.owner
-            && old.is_some_and(|age| age > LEFT_BEHIND)
-            && UnixStream::connect(entry.path())
-                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        {
-            let _ = unlinkat(&folder.opened, name, AtFlags::empty());
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -154,4 +155,39 @@ fn an_owner_who_wants_no_profilers_is_respected() {
     let guest = Guest::started(builder, folder, "");
     let error = guest.attach().expect_err("switched off");
     assert!(error.to_string().contains("DOTNET_EnableDiagnostics_Profiler=0"), "{error}");
+}
+
+#[test]
+fn what_killed_hosts_left_behind_is_removed() {
+    let guest = Guest::quiet(Runtime::Net9);
+    let old = ["drdotnet-0123.sock", "drdotnet-agent-0123.so", "drdotnet-agent-0123.so.4-5"];
+    let kept = ["drdotnet-young.sock", "drdotnet-agent-locked.so", "drdotnet-other", "mine.sock"];
+    for name in old.into_iter().chain(kept) {
+        let path = guest.file(name);
+        if name.ends_with(".sock") {
+            // Nobody listens there once this is dropped.
+            drop(UnixListener::bind(&path).expect("a socket"));
+        } else {
+            fs::write(&path, name).expect("a file");
+        }
+        if !name.contains("young") {
+            assert!(
+                Command::new("touch")
+                    .args(["-h", "-d", "1 hour ago"])
+                    .arg(&path)
+                    .status()
+                    .expect("touch")
+                    .success()
+            );
+        }
+    }
+    let locked = fs::File::open(guest.file("drdotnet-agent-locked.so")).expect("a file");
+    locked.lock_shared().expect("a lock");
+    guest.can_be_visited();
+    for name in old {
+        assert!(!guest.has_file(name), "{name} is still there");
+    }
+    for name in kept {
+        assert!(guest.has_file(name), "{name} is gone");
+    }
 }
