@@ -6,7 +6,7 @@
 //!                                                                                +-- answers.rs --> the runtime
 //! ```
 //!
-//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see [`answers`]), nothing is printed
+//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs`), nothing is printed
 //! or written to disk. It leaves when it is told to, when the host is gone, when its time is over and when its own code
 //! fails. The library stays mapped afterwards, doing nothing, and the next visit of the same build uses it again.
 //!

@@ -88,12 +88,14 @@ impl Visit {
             if self.ended.load(Ordering::Acquire) {
                 return;
             }
+            let expected = leaving();
+            // Nothing between this and the wish: a main profiler may leave at any time.
             match self.can_be_seen() {
                 Some(true) => {}
                 Some(false) => break,
                 None => continue,
             }
-            match self.info.request_detach(leaving()) {
+            match self.info.request_detach(expected) {
                 Ok(()) | Err(HResult::E_PROFILER_DETACHING) => return,
                 Err(_) => std::thread::sleep(ASK_AGAIN),
             }
@@ -112,10 +114,12 @@ impl Visit {
         self.seen.store(false, Ordering::Release);
         let mask = EventMask::STACK_SNAPSHOT.and(EventMask::SUSPENSIONS);
         let tried = self.info.set_event_mask(mask).is_ok() && answers::suspend_once(self).is_ok();
-        let _ = self.info.set_event_mask(EventMask::STACK_SNAPSHOT);
         // The collector's own suspension is as good as ours.
-        let seen = self.seen.load(Ordering::Acquire);
-        (tried || seen).then_some(seen)
+        if self.seen.load(Ordering::Acquire) {
+            return Some(true);
+        }
+        let _ = self.info.set_event_mask(EventMask::STACK_SNAPSHOT);
+        tried.then_some(false)
     }
 
     /// Ends the visit from outside.

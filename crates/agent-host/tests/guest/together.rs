@@ -72,6 +72,9 @@ fn a_main_profiler_may_leave_while_the_agent_is_there() {
         let options = Options { fault: Some(Fault::NotificationOnly), ..Options::default() };
         let main = guest.attach_with(&options).expect("a main profiler comes");
         assert!(main.leave().expect("it leaves").confirmed);
+        // We see it leave a moment before the runtime has counted. The next one to attach waits for that, whatever comes of it.
+        let options = Options { fault: Some(Fault::Initialize), ..Options::default() };
+        assert!(matches!(guest.attach_with(&options), Err(AgentError::NotLoaded { .. })));
         assert!(!ours.stacks().expect("stacks").stacks.is_empty());
         let farewell = ours.leave().expect("it says goodbye");
         assert_eq!((farewell.reason, farewell.confirmed), (Some(Reason::Told), false), "it stays, asleep");
