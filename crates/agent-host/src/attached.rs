@@ -12,10 +12,10 @@ use diagnostics_ipc::HResult;
 
 use crate::AgentError;
 
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(10);
+/// How long an answer may take: the agent itself tries for ten seconds to suspend a runtime that is collecting.
+const ANSWER: Duration = Duration::from_secs(30);
 /// How long leaving may take: the runtime waits until no thread is in the agent, looking a few times a second.
-const LEAVE: Duration = Duration::from_secs(10);
+const LEAVE: Duration = Duration::from_secs(30);
 /// Most parts of an answer: more than an honest agent sends.
 const MOST_PARTS: usize = 64 * 1024;
 /// Most frames of an answer, likewise.

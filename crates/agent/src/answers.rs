@@ -20,8 +20,11 @@ const MOST_THREADS: usize = 16 * 1024;
 const MOST_FRAMES: usize = 256 * 1024;
 /// Most methods that are named.
 const MOST_METHODS: usize = 16 * 1024;
-/// How long we try to suspend a runtime that is collecting.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long we try to suspend a runtime that is collecting. One that collects all the time, on a machine where we seldom
+/// get to run, was seen to need more than two seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long at a time, while we wait for any suspension at all.
+const LOOK: Duration = Duration::from_millis(20);
 /// Places to remember a method that was seen; a power of two.
 const SEEN: usize = 4096;
 /// How deep types are nested in each other, at most.
@@ -60,11 +63,21 @@ pub(crate) fn threads(visit: &Visit) -> Result<Answer, Refusal> {
     suspended(visit, |_, _, _| ())
 }
 
-/// Stops the runtime and lets it go on.
+/// Stops the runtime and lets it go on, unless the collector does so meanwhile and we are told of that.
 pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
     let _turn = take_turn()?;
-    let suspended = visit.info.suspend(PATIENCE);
-    suspended.map(drop).map_err(|code| Refusal { stage: Stage::Suspend, code })
+    let began = Instant::now();
+    loop {
+        match visit.info.suspend(LOOK) {
+            Ok(suspended) => {
+                drop(suspended);
+                return Ok(());
+            }
+            Err(HResult::E_SUSPENSION_IN_PROGRESS) if visit.was_seen() => return Ok(()),
+            Err(HResult::E_SUSPENSION_IN_PROGRESS) if began.elapsed() < PATIENCE => {}
+            Err(code) => return Err(Refusal { stage: Stage::Suspend, code }),
+        }
+    }
 }
 
 pub(crate) fn stacks(visit: &Visit) -> Result<Answer, Refusal> {

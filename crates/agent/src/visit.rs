@@ -62,6 +62,11 @@ impl Visit {
         self.seen.store(true, Ordering::Release);
     }
 
+    /// Whether it has called us since we last asked ourselves.
+    pub(crate) fn was_seen(&self) -> bool {
+        self.seen.load(Ordering::Acquire)
+    }
+
     /// The life of our thread.
     pub(crate) fn run(&self) {
         let reason = match catch_unwind(AssertUnwindSafe(|| self.stay())) {
@@ -115,7 +120,7 @@ impl Visit {
         let mask = EventMask::STACK_SNAPSHOT.and(EventMask::SUSPENSIONS);
         let tried = self.info.set_event_mask(mask).is_ok() && answers::suspend_once(self).is_ok();
         // The collector's own suspension is as good as ours.
-        if self.seen.load(Ordering::Acquire) {
+        if self.was_seen() {
             return Some(true);
         }
         let _ = self.info.set_event_mask(EventMask::STACK_SNAPSHOT);
