@@ -17,6 +17,7 @@ use crate::left_behind;
 use crate::library::{LIBRARY, library_name};
 use crate::listen::{Listener, fresh_token};
 use crate::place::Placed;
+use crate::suits;
 
 /// How long the runtime may wait for a collection to end; an agent that asks for no events never waits.
 const RUNTIME_TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,6 +56,7 @@ impl Default for Options {
 pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Attached, AgentError> {
     let process = Process::new(pid);
     respect_owner(&process)?;
+    suits::check(&process)?;
     let folder = Folder::of(&process, options.folder.as_deref())?;
     left_behind::remove(&folder);
     let mut outcome = Err(AgentError::Silent { waited: Duration::ZERO });

@@ -27,6 +27,26 @@ pub enum AgentError {
         /// The variable of its environment.
         variable: String,
     },
+    /// It runs on another kind of processor.
+    #[error(
+        "the process is built for {theirs}, this drdotnet for {ours}; use the one that is built for {theirs}"
+    )]
+    OtherMachine {
+        /// Its architecture.
+        theirs: &'static str,
+        /// Ours.
+        ours: &'static str,
+    },
+    /// It has another C library.
+    #[error(
+        "the process uses {theirs}, this drdotnet is built for {ours}; use the one that is built for {theirs}"
+    )]
+    OtherLibrary {
+        /// Its C library.
+        theirs: &'static str,
+        /// Ours.
+        ours: &'static str,
+    },
     /// The folder does not exist, or may not be entered.
     #[error(
         "the folder {} of the process cannot be opened: {source}; another one can be named with {FOLDER_SETTING}",
