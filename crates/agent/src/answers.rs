@@ -23,7 +23,7 @@ const MOST_METHODS: usize = 16 * 1024;
 /// How long we try to suspend a runtime that is collecting. One that collects all the time, on a machine where we seldom
 /// get to run, was seen to need more than two seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long at a time, while we wait for any suspension at all.
+/// How long at a time, before we look whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// Places to remember a method that was seen; a power of two.
 const SEEN: usize = 4096;
@@ -66,15 +66,19 @@ pub(crate) fn threads(visit: &Visit) -> Result<Answer, Refusal> {
 /// Stops the runtime and lets it go on, unless the collector does so meanwhile and we are told of that.
 pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
     let _turn = take_turn()?;
+    match suspend(visit, || visit.was_seen()) {
+        Err(_) if visit.was_seen() => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}
+
+/// Suspends the runtime, trying while the collector is at work until it takes too long or is not wanted any more.
+fn suspend(visit: &Visit, is_unwanted: impl Fn() -> bool) -> Result<Suspended<'_>, Refusal> {
     let began = Instant::now();
     loop {
         match visit.info.suspend(LOOK) {
-            Ok(suspended) => {
-                drop(suspended);
-                return Ok(());
-            }
-            Err(HResult::E_SUSPENSION_IN_PROGRESS) if visit.was_seen() => return Ok(()),
-            Err(HResult::E_SUSPENSION_IN_PROGRESS) if began.elapsed() < PATIENCE => {}
+            Ok(suspended) => return Ok(suspended),
+            Err(HResult::E_SUSPENSION_IN_PROGRESS) if began.elapsed() < PATIENCE && !is_unwanted() => {}
             Err(code) => return Err(Refusal { stage: Stage::Suspend, code }),
         }
     }
@@ -99,15 +103,14 @@ fn suspended(
     visit: &Visit,
     look: impl FnOnce(&Suspended<'_>, &[ThreadId], &mut Answer),
 ) -> Result<Answer, Refusal> {
-    let refused = |stage| move |code| Refusal { stage, code };
     // Room is made before: while the runtime stands still, every microsecond counts.
     let mut ids = vec![ThreadId(0); MOST_THREADS];
     let mut answer = Answer { frames: Vec::with_capacity(MOST_FRAMES), ..Answer::default() };
     let turn = take_turn()?;
     let began = Instant::now();
-    let suspended = visit.info.suspend(PATIENCE).map_err(refused(Stage::Suspend))?;
+    let suspended = suspend(visit, || visit.has_ended())?;
     answer.pause.suspending = began.elapsed();
-    let count = suspended.threads(&mut ids).map_err(refused(Stage::Threads))?;
+    let count = suspended.threads(&mut ids).map_err(|code| Refusal { stage: Stage::Threads, code })?;
     answer.left_out = usize::from(count == MOST_THREADS);
     let ids = ids.get(..count).unwrap_or_default();
     answer.threads.reserve(count);

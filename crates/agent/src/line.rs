@@ -1,6 +1,7 @@
 //! The connection to the host. Nothing here waits without an end, and a host that is gone raises no signal.
 
 use std::os::fd::OwnedFd;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent_wire::{Damage, FromAgent, FromHost, Inbox, Message};
@@ -33,6 +34,8 @@ impl From<Damage> for Silence {
 
 pub(crate) struct Line {
     socket: OwnedFd,
+    /// Held while a message is sent: two at once would be one heap of bytes.
+    sending: Mutex<()>,
 }
 
 impl Line {
@@ -43,7 +46,7 @@ impl Line {
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
                 .map_err(|_| Silence::Lost)?;
             match connect(&socket, &address) {
-                Ok(()) => return Ok(Line { socket }),
+                Ok(()) => return Ok(Line { socket, sending: Mutex::new(()) }),
                 Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => std::thread::sleep(AGAIN),
                 Err(_) => return Err(Silence::Lost),
             }
@@ -52,6 +55,18 @@ impl Line {
 
     /// Sends a message whole, or gives up.
     pub(crate) fn say(&self, message: &FromAgent, until: Instant) -> Result<(), Silence> {
+        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        self.send(message, until)
+    }
+
+    /// Sends a message if that can be done at once: for threads that are not ours.
+    pub(crate) fn mention(&self, message: &FromAgent) {
+        if let Ok(_sending) = self.sending.try_lock() {
+            let _ = self.send(message, Instant::now());
+        }
+    }
+
+    fn send(&self, message: &FromAgent, until: Instant) -> Result<(), Silence> {
         let bytes = message.encode();
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {

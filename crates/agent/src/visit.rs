@@ -62,6 +62,11 @@ impl Visit {
         self.seen.store(true, Ordering::Release);
     }
 
+    /// Whether the process ends, so that the runtime may not be asked any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// Whether it has called us since we last asked ourselves.
     pub(crate) fn was_seen(&self) -> bool {
         self.seen.load(Ordering::Acquire)
@@ -90,7 +95,7 @@ impl Visit {
     /// a connection, without a call from the runtime.
     pub(crate) fn detach(&self) {
         for _ in 0..ASKS {
-            if self.ended.load(Ordering::Acquire) {
+            if self.has_ended() {
                 return;
             }
             let expected = leaving();
@@ -131,7 +136,7 @@ impl Visit {
     pub(crate) fn end(&self, reason: Reason) {
         self.ended.store(true, Ordering::Release);
         if let Some(line) = self.line.get() {
-            let _ = line.say(&FromAgent::Leaving(reason), Instant::now());
+            line.mention(&FromAgent::Leaving(reason));
             line.hang_up();
         }
     }
@@ -139,7 +144,7 @@ impl Visit {
     /// The last word. The end of the stream follows when the runtime has given us back.
     pub(crate) fn say_detached(&self) {
         if let Some(line) = self.line.get() {
-            let _ = line.say(&FromAgent::Detached, Instant::now());
+            line.mention(&FromAgent::Detached);
         }
     }
 
