@@ -1,6 +1,6 @@
 //! Answers: taken from the runtime while it is suspended, told after it was resumed.
 //!
-//! What is kept meanwhile is bounded: [`MOST_THREADS`] threads and [`MOST_FRAMES`] frames, about 6 MB at the very most.
+//! What is kept meanwhile is bounded: [`MOST_THREADS`] threads and [`MOST_FRAMES`] frames, about 6 MB by count.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
