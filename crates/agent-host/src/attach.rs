@@ -1,0 +1,138 @@
+//! The way in.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use agent_wire::{Attach, Fault, FromHost, Message, VERSION, class_id};
+use diagnostics_ipc::{AttachRequest, Client, Guid, HResult, IpcError};
+use model::ProcessId;
+use process_view::Process;
+
+use crate::AgentError;
+use crate::attached::Attached;
+use crate::error::FOLDER_SETTING;
+use crate::folder::Folder;
+use crate::left_behind;
+use crate::library::{LIBRARY, library_name};
+use crate::listen::{Listener, fresh_token};
+use crate::place::Placed;
+use crate::suits;
+
+/// How long the runtime may wait for a collection to end; an agent that asks for no events never waits.
+const RUNTIME_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the agent may take from being loaded to calling, for each attempt. A runtime (6 to 10) in which a main profiler
+/// was detached counts its notification profilers one too low and overlooks the next one; that one is loaded, does nothing
+/// and stays. With it the count is right again, so the second attempt works.
+const FIRST_CALLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+/// How long a place may stay taken by an agent that is just leaving, which takes a third of a second.
+const LEAVING: Duration = Duration::from_millis(1500);
+/// Pause between two attempts meanwhile.
+const AGAIN: Duration = Duration::from_millis(25);
+
+/// How the agent is to come, and how long it may stay.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A folder of the target for the library and the socket; its temp folder unless said.
+    pub folder: Option<PathBuf>,
+    /// When it leaves by itself, whatever happens.
+    pub stay: Duration,
+    /// A fault that the agent is to have, for tests.
+    pub fault: Option<Fault>,
+}
+
+impl Default for Options {
+    /// The target's temp folder or what `DRDOTNET_AGENT_FOLDER` names; ten minutes.
+    fn default() -> Self {
+        Options {
+            folder: std::env::var_os(FOLDER_SETTING).filter(|name| !name.is_empty()).map(PathBuf::from),
+            stay: Duration::from_secs(600),
+            fault: None,
+        }
+    }
+}
+
+/// Loads the agent into a process and greets it.
+pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Attached, AgentError> {
+    let process = Process::new(pid);
+    respect_owner(&process)?;
+    suits::check(&process)?;
+    let folder = Folder::of(&process, options.folder.as_deref())?;
+    left_behind::remove(&folder);
+    let mut outcome = Err(AgentError::Silent { waited: Duration::ZERO });
+    for patience in FIRST_CALLS {
+        outcome = attempt(client, &folder, options, patience);
+        if !matches!(outcome, Err(AgentError::Silent { .. })) {
+            break;
+        }
+    }
+    outcome
+}
+
+fn attempt(
+    client: &Client,
+    folder: &Folder,
+    options: &Options,
+    patience: Duration,
+) -> Result<Attached, AgentError> {
+    let listener = Listener::open(folder)?;
+    let library = Placed::new(folder, library_name(), LIBRARY)?;
+    let token = fresh_token()?;
+    let orders = Attach { token, stay: options.stay, socket: text(&listener.path(), folder)? };
+    let request = AttachRequest {
+        timeout: RUNTIME_TIMEOUT,
+        class: Guid(class_id(options.fault)),
+        path: text(&library.path(), folder)?,
+        data: orders.encode(),
+    };
+    load(client, &request)?;
+    let (mut stream, inbox, hello) = listener.accept(&token, patience)?;
+    if hello.version != VERSION {
+        return Err(AgentError::Version { theirs: hello.version, ours: VERSION });
+    }
+    let welcome = FromHost::Welcome(token.host).encode();
+    stream.write_all(&welcome).map_err(|source| AgentError::Lost { source })?;
+    Ok(Attached::new(stream, inbox, hello))
+}
+
+/// The runtime looks at this setting only when it starts.
+fn respect_owner(process: &Process) -> Result<(), AgentError> {
+    let off = process.environment()?.into_iter().find(|(name, value)| {
+        let value = value.trim().trim_start_matches("0x");
+        name.to_ascii_lowercase().ends_with("_enablediagnostics_profiler")
+            && !value.is_empty()
+            && value.bytes().all(|digit| digit == b'0')
+    });
+    match off {
+        Some((name, value)) => Err(AgentError::SwitchedOff { variable: format!("{name}={value}") }),
+        None => Ok(()),
+    }
+}
+
+fn text(path: &std::path::Path, folder: &Folder) -> Result<String, AgentError> {
+    let wrong = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "its name is not UTF-8");
+    let text = path.to_str().ok_or_else(wrong);
+    text.map(str::to_owned).map_err(|source| AgentError::NoFolder { folder: folder.path.clone(), source })
+}
+
+fn load(client: &Client, request: &AttachRequest) -> Result<(), AgentError> {
+    let began = Instant::now();
+    loop {
+        let error = match client.attach_profiler(request) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match error {
+            IpcError::Refused { code: HResult::PROFILER_ALREADY_ACTIVE, .. } if began.elapsed() < LEAVING => {
+                std::thread::sleep(AGAIN);
+            }
+            IpcError::Refused { code: HResult::PROFILER_ALREADY_ACTIVE, .. } => {
+                return Err(AgentError::Taken);
+            }
+            IpcError::Refused { code, .. } => {
+                return Err(AgentError::NotLoaded { path: request.path.clone().into(), code });
+            }
+            error => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What can go wrong on the way in and out.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agent_wire::{Damage, Stage};
+use diagnostics_ipc::{HResult, IpcError};
+use process_view::ViewError;
+use thiserror::Error;
+
+/// The variable that names another folder for the agent.
+pub(crate) const FOLDER_SETTING: &str = "DRDOTNET_AGENT_FOLDER";
+
+/// Why the agent could not come, answer or leave.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The target cannot be looked at.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// Its owner does not want profilers.
+    #[error(
+        "profilers are switched off in the process by {variable}; only a restart without it lets an agent in"
+    )]
+    SwitchedOff {
+        /// The variable of its environment.
+        variable: String,
+    },
+    /// It runs on another kind of processor.
+    #[error(
+        "the process is built for {theirs}, this drdotnet for {ours}; use the one that is built for {theirs}"
+    )]
+    OtherMachine {
+        /// Its architecture.
+        theirs: &'static str,
+        /// Ours.
+        ours: &'static str,
+    },
+    /// It has another C library.
+    #[error(
+        "the process uses {theirs}, this drdotnet is built for {ours}; use the one that is built for {theirs}"
+    )]
+    OtherLibrary {
+        /// Its C library.
+        theirs: &'static str,
+        /// Ours.
+        ours: &'static str,
+    },
+    /// The folder does not exist, or may not be entered.
+    #[error(
+        "the folder {} of the process cannot be opened: {source}; another one can be named with {FOLDER_SETTING}",
+        folder.display()
+    )]
+    NoFolder {
+        /// The folder, as the target sees it.
+        folder: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Nothing can be run from the folder.
+    #[error(
+        "the folder {} of the process is mounted noexec, so that no library can be loaded from it; name one that allows \
+         it with {FOLDER_SETTING}",
+        folder.display()
+    )]
+    NoExec {
+        /// The folder, as the target sees it.
+        folder: PathBuf,
+    },
+    /// Nothing can be written into the folder.
+    #[error(
+        "the folder {} of the process is mounted read-only; name one that can be written to with {FOLDER_SETTING}",
+        folder.display()
+    )]
+    ReadOnly {
+        /// The folder, as the target sees it.
+        folder: PathBuf,
+    },
+    /// A file could not be made in the folder.
+    #[error(
+        "{what} cannot be written into the folder {} of the process: {source}; another folder can be named with \
+         {FOLDER_SETTING}",
+        folder.display()
+    )]
+    Unwritable {
+        /// What was to be written.
+        what: &'static str,
+        /// The folder, as the target sees it.
+        folder: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody else's file has the name of ours.
+    #[error(
+        "{} belongs to user {owner}, not to the user of the process: somebody may want to have it loaded; remove it, or \
+         name another folder with {FOLDER_SETTING}",
+        path.display()
+    )]
+    Planted {
+        /// The file, as the target sees it.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// The path of the socket would be too long for the operating system.
+    #[error(
+        "the folder {} of the process has too long a path for a socket; name another with {FOLDER_SETTING}",
+        folder.display()
+    )]
+    LongPath {
+        /// The folder, as the target sees it.
+        folder: PathBuf,
+    },
+    /// The one place for a profiler is taken.
+    #[error(
+        "another profiler is attached, and this runtime has room for one; detach it or ask a question that needs no \
+         agent (.NET 6 and newer have room for both)"
+    )]
+    Taken,
+    /// The runtime refused the library.
+    #[error("the runtime could not load the agent from {}: {code}", path.display())]
+    NotLoaded {
+        /// The library, as the target sees it.
+        path: PathBuf,
+        /// What the runtime answered.
+        code: HResult,
+    },
+    /// The runtime did not do what it was asked.
+    #[error(transparent)]
+    Ipc(#[from] IpcError),
+    /// The runtime loaded the agent, but it never called.
+    #[error("the agent was loaded but did not call within {waited:?}; it leaves by itself")]
+    Silent {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// It is of another version.
+    #[error("the agent in the process speaks version {theirs} of the protocol, not {ours}")]
+    Version {
+        /// Its version.
+        theirs: u16,
+        /// Our version.
+        ours: u16,
+    },
+    /// The connection broke.
+    #[error("the connection to the agent broke: {source}; the process may have ended")]
+    Lost {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It said something senseless.
+    #[error("the agent sent what is no answer: {0}")]
+    Damaged(Damage),
+    /// It could not answer.
+    #[error("the agent could not answer ({stage:?}): {code}")]
+    Refused {
+        /// Where it failed.
+        stage: Stage,
+        /// The runtime's result code.
+        code: HResult,
+    },
+    /// Something of our own system failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}

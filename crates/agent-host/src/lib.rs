@@ -1,0 +1,33 @@
+//! Brings the agent into a .NET process, asks it, and sees it leave.
+//!
+//! ```text
+//!  library (carried inside) --> place: a file in the target's temp folder --+
+//!  token, listen: a socket in the same folder ------------------------------+--> attach (diagnostics-ipc) --> Attached
+//!                                                                                 threads, stacks, leave <-- wire --> agent
+//! ```
+//!
+//! **In:** a pid and a client for its runtime. **Out:** [`Attached`], whose agent answers and can be told to leave; when it
+//! is dropped, or this process dies, the agent notices the broken socket and leaves by itself.
+//!
+//! The library is written through `/proc/PID/root`, so that the target finds it whatever its mount namespace, and belongs to
+//! the target's user. Its name holds a hash of its content: one name per build, and a file of that name is never written
+//! to again. It is removed as soon as the runtime has loaded it, unless another host needs it at that moment.
+//!
+//! **Not here:** what the ids mean, analysis, finding processes.
+#![forbid(unsafe_code)]
+
+mod attach;
+mod attached;
+mod error;
+mod folder;
+mod left_behind;
+mod library;
+mod listen;
+mod place;
+mod suits;
+
+pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEntry};
+pub use attach::{Options, attach};
+pub use attached::{Attached, Farewell, Stacks, Threads};
+pub use error::AgentError;
+pub use library::{library, library_name};

@@ -1,0 +1,39 @@
+//! What the agent in a target and its host say to each other.
+//!
+//! ```text
+//!  host                                                           agent
+//!   |-- AttachProfiler: class, library, Attach{token, socket, ...} -->|   through the runtime's diagnostics socket
+//!   |<------------------------------- Hello{version, half a token} ---|   through the socket of Attach from here on
+//!   |--- Welcome{the other half} ------------------------------------>|
+//!   |--- Ask{Threads | Stacks} -------------------------------------->|
+//!   |<------------------------------ Thread... | Stack..., Method... |
+//!   |<------------------------------------------- Answered | Refused -|
+//!   |--- Leave ------------------------------------------------------>|   or the socket breaks, or the deadline passes
+//!   |<------------------------------------------------ Leaving, Detached, end of the stream
+//! ```
+//!
+//! A frame is its length (4 bytes, little-endian, at most [`LONGEST_FRAME`]), its kind (1 byte) and its body. Each side
+//! proves with its half of the token that it is who was meant. Both come from one build, since the host carries
+//! the agent; the version in the first words is there for the day on which they do not.
+//!
+//! **In:** bytes, all hostile. **Out:** messages, or a [`Damage`]. No I/O, no panic, no memory beyond one frame.
+#![forbid(unsafe_code)]
+
+mod attach;
+mod bytes;
+mod inbox;
+mod messages;
+
+pub use attach::{Attach, Fault, Token, class_id};
+pub use bytes::Damage;
+pub use inbox::Inbox;
+pub use messages::{
+    Ask, Frame, FromAgent, FromHost, Hello, Message, Method, Pause, Reason, Stack, Stage, ThreadEntry,
+};
+
+/// Version of this protocol; goes up with every change.
+pub const VERSION: u16 = 1;
+/// Longest frame, without its length: room for the deepest stack.
+pub const LONGEST_FRAME: usize = 64 * 1024;
+/// Most frames of one stack that are sent; the rest is cut off at the outer end.
+pub const DEEPEST_STACK: usize = 2048;

@@ -1,0 +1,153 @@
+//! What is written is read back; any other bytes are damage and never a panic.
+
+use std::time::Duration;
+
+use agent_wire::{
+    Ask, Attach, DEEPEST_STACK, Fault, FromAgent, FromHost, Hello, Inbox, LONGEST_FRAME, Message, Method,
+    Pause, Reason, Stack, Stage, ThreadEntry, Token, VERSION, class_id,
+};
+use proptest::prelude::*;
+
+fn attach() -> Attach {
+    Attach {
+        token: Token { agent: [1; 16], host: [2; 16] },
+        stay: Duration::from_secs(60),
+        socket: "/tmp/ä.sock".into(),
+    }
+}
+
+fn from_agent() -> Vec<FromAgent> {
+    let thread = ThreadEntry { id: 7, os: 8 };
+    vec![
+        FromAgent::Hello(Hello {
+            version: VERSION,
+            proof: [3; 16],
+            process: 4,
+            runtime: [9, 0, 7, 0],
+            interface: 15,
+            attached: 1,
+        }),
+        FromAgent::Thread(thread),
+        FromAgent::Stack(Stack { thread, code: -5, cut: true, frames: vec![(1, 2), (0, 3)] }),
+        FromAgent::Method(Method {
+            id: 1,
+            token: 0x0600_0001,
+            module: "/a/b.dll".into(),
+            class: "A.B+C".into(),
+            name: "<M>g__ü|0".into(),
+        }),
+        FromAgent::Answered {
+            left_out: 1,
+            pause: Pause { suspending: Duration::from_micros(3), suspended: Duration::from_nanos(5) },
+        },
+        FromAgent::Refused { stage: Stage::Turn, code: -1 },
+        FromAgent::Leaving(Reason::Deadline),
+        FromAgent::Detached,
+    ]
+}
+
+fn from_host() -> Vec<FromHost> {
+    vec![FromHost::Welcome([9; 16]), FromHost::Ask(Ask::Threads), FromHost::Ask(Ask::Stacks), FromHost::Leave]
+}
+
+fn drain<M: Message>(inbox: &mut Inbox) -> Vec<M> {
+    std::iter::from_fn(|| inbox.message().expect("sound bytes")).collect()
+}
+
+#[test]
+fn messages_come_back_however_the_stream_is_cut() {
+    let bytes: Vec<u8> = from_agent().iter().flat_map(Message::encode).collect();
+    for size in [1, 2, 7, 64, bytes.len()] {
+        let mut inbox = Inbox::default();
+        let mut found = Vec::new();
+        for chunk in bytes.chunks(size) {
+            inbox.feed(chunk);
+            found.extend(drain::<FromAgent>(&mut inbox));
+        }
+        assert_eq!(found, from_agent(), "in chunks of {size}");
+    }
+    let mut inbox = Inbox::default();
+    inbox.feed(&from_host().iter().flat_map(Message::encode).collect::<Vec<u8>>());
+    assert_eq!(drain::<FromHost>(&mut inbox), from_host());
+}
+
+#[test]
+fn orders_come_back_and_cut_orders_do_not() {
+    let bytes = attach().encode();
+    assert_eq!(Attach::decode(&bytes), Ok(attach()));
+    for end in 0..bytes.len() {
+        assert!(Attach::decode(&bytes[..end]).is_err());
+    }
+    assert!(!format!("{:?}", attach()).contains('1'), "the token must not be printed");
+}
+
+#[test]
+fn a_deep_stack_is_cut_to_fit_and_says_so() {
+    let stack = Stack {
+        thread: ThreadEntry { id: 1, os: 2 },
+        code: 0,
+        cut: false,
+        frames: vec![(1, 1); DEEPEST_STACK + 1],
+    };
+    let mut inbox = Inbox::default();
+    inbox.feed(&FromAgent::Stack(stack).encode());
+    let Some(FromAgent::Stack(found)) = inbox.message().unwrap() else { panic!("no stack") };
+    assert!(found.cut);
+    assert_eq!(found.frames.len(), DEEPEST_STACK);
+}
+
+#[test]
+fn a_long_name_is_cut_at_a_character() {
+    let long =
+        Method { id: 1, token: 2, module: "ä".repeat(5000), class: String::new(), name: String::new() };
+    let mut inbox = Inbox::default();
+    inbox.feed(&FromAgent::Method(long).encode());
+    let Some(FromAgent::Method(found)) = inbox.message().unwrap() else { panic!("no method") };
+    assert_eq!(found.module, "ä".repeat(2048));
+}
+
+#[test]
+fn every_class_is_known() {
+    assert_eq!(Fault::of_class(class_id(None)), Some(None));
+    for fault in Fault::ALL {
+        assert_eq!(Fault::of_class(class_id(Some(fault))), Some(Some(fault)));
+    }
+    assert_eq!(Fault::of_class(class_id(None) + 200), None);
+    assert_eq!(Fault::of_class(0), None);
+}
+
+#[test]
+fn lengths_are_bounded() {
+    for length in [0, u32::try_from(LONGEST_FRAME).unwrap() + 1, u32::MAX] {
+        let mut inbox = Inbox::default();
+        inbox.feed(&length.to_le_bytes());
+        assert!(inbox.message::<FromAgent>().is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Attach::decode(&bytes);
+        let mut framed = u32::try_from(bytes.len()).unwrap().to_le_bytes().to_vec();
+        framed.extend(&bytes);
+        for input in [&bytes, &framed] {
+            let mut inbox = Inbox::default();
+            inbox.feed(input);
+            while let Ok(Some(_)) = inbox.message::<FromAgent>() {}
+            let mut inbox = Inbox::default();
+            inbox.feed(input);
+            while let Ok(Some(_)) = inbox.message::<FromHost>() {}
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_read_without_a_panic(which in 0usize..8, at in any::<prop::sample::Index>(), value: u8) {
+        let mut bytes = from_agent()[which].encode();
+        let at = at.index(bytes.len());
+        bytes[at] = value;
+        let mut inbox = Inbox::default();
+        inbox.feed(&bytes);
+        while let Ok(Some(_)) = inbox.message::<FromAgent>() {}
+    }
+}

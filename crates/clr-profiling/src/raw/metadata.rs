@@ -1,0 +1,81 @@
+//! The metadata of a module: names.
+
+use super::com::{Reference, call, text};
+use super::slots::MetadataSlot;
+use crate::{HResult, Token};
+
+/// Longest name that is read.
+const LONGEST_NAME: usize = 512;
+
+/// The metadata of one module. For the thread that asked for it.
+pub struct Metadata {
+    pub(super) reference: Reference<MetadataSlot>,
+}
+
+/// A type as its module defines it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeDefinition {
+    /// Its name with its namespace; cut to 511 characters.
+    pub name: String,
+    /// Its flags.
+    pub flags: u32,
+    /// What it extends.
+    pub extends: Token,
+}
+
+impl Metadata {
+    /// A method's type and name; the name is cut to 511 characters.
+    pub fn method(&self, method: Token) -> Result<(Token, String), HResult> {
+        let (mut class, mut name, mut written) = (Token(0), [0u16; LONGEST_NAME], 0u32);
+        let room = u32::try_from(name.len()).unwrap_or(0);
+        // SAFETY: the pointers are to live locals or null where nothing is asked for; the name has the room we say.
+        unsafe {
+            call!(self.reference, MetadataSlot::GetMethodProps(
+                method => Token,
+                &raw mut class => *mut Token,
+                name.as_mut_ptr() => *mut u16,
+                room => u32,
+                &raw mut written => *mut u32,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut *const u8,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut u32,
+            ))?;
+        }
+        Ok((class, text(&name, written)))
+    }
+
+    /// A type.
+    pub fn type_definition(&self, class: Token) -> Result<TypeDefinition, HResult> {
+        let mut found = TypeDefinition::default();
+        let (mut name, mut written) = ([0u16; LONGEST_NAME], 0u32);
+        let room = u32::try_from(name.len()).unwrap_or(0);
+        // SAFETY: the pointers are to live locals, and the name has the room that we say.
+        unsafe {
+            call!(self.reference, MetadataSlot::GetTypeDefProps(
+                class => Token,
+                name.as_mut_ptr() => *mut u16,
+                room => u32,
+                &raw mut written => *mut u32,
+                &raw mut found.flags => *mut u32,
+                &raw mut found.extends => *mut Token,
+            ))?;
+        }
+        found.name = text(&name, written);
+        Ok(found)
+    }
+
+    /// The type in which a nested type lies.
+    pub fn enclosing(&self, class: Token) -> Result<Token, HResult> {
+        let mut found = Token(0);
+        // SAFETY: the pointer is to a live local.
+        unsafe {
+            call!(self.reference, MetadataSlot::GetNestedClassProps(
+                class => Token,
+                &raw mut found => *mut Token,
+            ))?;
+        }
+        Ok(found)
+    }
+}
