@@ -24,6 +24,7 @@ mod left_behind;
 mod library;
 mod listen;
 mod place;
+mod running;
 mod suits;
 
 pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEntry};

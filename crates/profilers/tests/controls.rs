@@ -47,6 +47,7 @@ healthy! {
     computation: "healthy-computation";
     idle_service: "healthy-idle-service";
     metrics: "healthy-metrics";
+    mixed_load: "healthy-mixed-load";
     parked_pool: "healthy-parked-pool";
     plugin_host: "healthy-plugin-host";
     short_locks: "healthy-short-locks";
