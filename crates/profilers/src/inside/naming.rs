@@ -66,8 +66,8 @@ impl Named {
             .map(|stack| NamedThread {
                 os: stack.thread.os,
                 cut: stack.cut,
-                frames: stack
-                    .frames
+                // Every thread begins in native code.
+                frames: stack.frames[..stack.frames.iter().rposition(|(method, _)| *method != 0).map_or(0, |at| at + 1)]
                     .iter()
                     .map(|&(method, address)| {
                         let frame = known
