@@ -129,11 +129,8 @@ fn deliver(
     started_here: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let text = if plan.json {
-        reports::json::render(report)
-    } else {
-        (plan.render)(report, &screen.report_style())
-    };
+    let text =
+        if plan.json { reports::json::render(report) } else { (plan.render)(report, &screen.report_style()) };
     let shown = output::to_stdout(&text);
     let kept = keeping::kept_words(session.folder(), plan.output.is_some());
     session

@@ -14,8 +14,12 @@ pub fn stack(args: StackArgs, screen: &Screen) -> Result<(), Failure> {
     };
     let OneTarget { process, process_id, name } = target;
     let shown = |name: &str, is: bool| is.then(|| format!("{name}=show"));
-    let settings =
-        [shown("idle", idle), shown("framework", framework), shown("threads", threads), Some(format!("top={top}"))];
+    let settings = [
+        shown("idle", idle),
+        shown("framework", framework),
+        shown("threads", threads),
+        Some(format!("top={top}")),
+    ];
     let run = RunArgs {
         profiler: "merged-stacks".to_owned(),
         target: RunTarget { process, process_id, name, command: Vec::new() },

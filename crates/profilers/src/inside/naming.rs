@@ -67,12 +67,14 @@ impl Named {
                 os: stack.thread.os,
                 cut: stack.cut,
                 // Every thread begins in native code.
-                frames: stack.frames[..stack.frames.iter().rposition(|(method, _)| *method != 0).map_or(0, |at| at + 1)]
+                frames: stack.frames
+                    [..stack.frames.iter().rposition(|(method, _)| *method != 0).map_or(0, |at| at + 1)]
                     .iter()
                     .map(|&(method, address)| {
-                        let frame = known
-                            .entry((method, if method == 0 { 0 } else { address }))
-                            .or_insert_with(|| Arc::new(namer.frame(stacks.methods.get(&method), method, address)));
+                        let frame =
+                            known.entry((method, if method == 0 { 0 } else { address })).or_insert_with(
+                                || Arc::new(namer.frame(stacks.methods.get(&method), method, address)),
+                            );
                         Arc::clone(frame)
                     })
                     .collect(),
@@ -135,7 +137,8 @@ impl Namer {
         {
             return frame;
         }
-        let bare = |kind, name: &str| Frame { kind, name: name.to_owned(), module: None, file: None, line: None };
+        let bare =
+            |kind, name: &str| Frame { kind, name: name.to_owned(), module: None, file: None, line: None };
         let Some(method) = method else {
             return if id == 0 {
                 bare(FrameKind::Native, NATIVE)
