@@ -24,6 +24,7 @@ mod left_behind;
 mod library;
 mod listen;
 mod place;
+mod running;
 mod suits;
 
 /// The name of the agent's thread in the target.

@@ -16,6 +16,6 @@
 mod agent;
 mod answers;
 mod line;
-#[expect(unsafe_code, reason = "the one function that the library exports")]
+#[expect(unsafe_code, reason = "the one function that the library exports, and where its memory comes from")]
 mod sys;
 mod visit;

@@ -31,7 +31,7 @@ pub use ids::{
     AppDomainId, AssemblyId, ClassId, CodeAddress, FunctionId, ModuleId, ObjectId, OsThreadId, ThreadId,
     Token,
 };
-pub use profiler::{Entry, Profiler};
+pub use profiler::{Entry, Event, Profiler};
 pub use raw::{
     EventMask, Frame, FunctionInfo, Info, Metadata, ModuleInfo, RuntimeInformation, Suspended,
     TypeDefinition, Walk, get_class_object,
