@@ -9,6 +9,7 @@ use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
 use crate::profiler::Profiler;
+use crate::runtime_pauses::RuntimePauses;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
@@ -27,6 +28,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Exceptions,
     &Allocations,
     &GcPauses,
+    &RuntimePauses,
 ];
 
 /// No profiler has this id.
