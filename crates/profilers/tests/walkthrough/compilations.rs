@@ -40,7 +40,9 @@ struct Watch(Capped<Option<StackKey>, u64>);
 
 impl Watcher for Watch {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks) {
-        if matches!(event, RuntimeEvent::MethodLoad(compiled) if compiled.flags.is_jitted()) {
+        let RuntimeEvent::MethodLoad(code) = event else { return };
+        // Code that came ready from a file was not compiled.
+        if code.flags.is_jitted() || code.flags.is_dynamic() {
             *self.0.entry(stacks.key(seen.event.stack)) += 1;
         }
     }
@@ -54,7 +56,7 @@ impl Profiler for Compilations {
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         // Collect: the runtime's events of compiled methods.
         let runtime = Provider::new(provider::RUNTIME, keyword::JIT, Level::Informational);
-        let watched = events::watch(run, &TraceRequest::new(16, vec![runtime]), Watch::default())?;
+        let watched = events::watch(run, &TraceRequest::new(64, vec![runtime]), Watch::default())?;
         // Name: stacks get their methods when the session is over.
         let mut table = Table::new([
             Column::new("method", "Method", Unit::Text),
