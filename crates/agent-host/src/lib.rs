@@ -26,6 +26,9 @@ mod listen;
 mod place;
 mod suits;
 
+/// The name of the agent's thread in the target.
+pub const THREAD_NAME: &str = "drdotnet-agent";
+
 pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEntry};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};

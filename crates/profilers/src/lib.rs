@@ -27,8 +27,10 @@ mod events;
 mod exceptions;
 mod gc_pauses;
 mod hot_method;
+mod inside;
 pub mod kernel;
 mod lengths;
+mod merged_stacks;
 mod naming;
 mod parameter;
 mod profiler;
@@ -48,7 +50,9 @@ mod thread_time;
 mod threads;
 #[cfg(test)]
 mod walkthrough;
+mod zombie_threads;
 
+pub use agent_host::AgentError;
 pub use error::ProfilerError;
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, Engine, Pause, Profiler, Run, Spec, Stop};
