@@ -52,16 +52,32 @@ pub fn find_lock_layout(pid: ProcessId, attached: &mut Attached) -> Result<Found
     let threads = thread_images(attached, &anchors.threads)?;
     let in_threads = list_in_threads(attached, &anchors, &threads)?;
     let in_data = list_in_data(attached, &threads, in_threads.as_ref())?;
-    let Some(list) = in_data.or(in_threads.as_ref().map(|(head, _)| WaitList::Thread { head: *head })) else {
+    let in_thread = in_threads.as_ref().map(|found| WaitList::Thread { head: found.head });
+    let Some(list) = in_data.or(in_thread) else {
         return Ok(FoundLayout { layout: None, sees_lock_objects: false });
     };
-    let monitors = in_threads.map(|(_, waits)| waits).unwrap_or_default();
-    let monitors: Vec<u64> = monitors.into_iter().map(|(_, monitor)| monitor).collect();
+    let waits = in_threads.map(|found| found.waits).unwrap_or_default();
+    let monitors: Vec<u64> = waits.into_iter().map(|(_, monitor)| monitor).collect();
     let (table, index) = find_table(pid, attached, &monitors)?.unwrap_or((0, INDEXES[0]));
     Ok(FoundLayout {
         layout: Some(LockLayout { list, index, table }),
         sees_lock_objects: matches!(list, WaitList::Local { .. }),
     })
+}
+
+/// Which threads wait for which monitors, as the list in threads says, and where in a thread it begins.
+struct InThreads {
+    head: u32,
+    /// Thread and monitor.
+    waits: Vec<(u64, u64)>,
+}
+
+/// What may be the local data of a thread.
+struct Data {
+    /// Where in the thread they are pointed to.
+    place: usize,
+    thread: u64,
+    words: Vec<u64>,
 }
 
 /// A thread and the memory that it begins.
@@ -83,7 +99,7 @@ fn list_in_threads(
     attached: &mut Attached,
     anchors: &Anchors,
     threads: &[Image],
-) -> Result<Option<(u32, Vec<(u64, u64)>)>, AgentError> {
+) -> Result<Option<InThreads>, AgentError> {
     let mut guesses = Vec::new();
     for (thread, image) in threads.iter().enumerate() {
         let pointers = image.words.iter().enumerate().filter(|(_, word)| is_pointer(**word));
@@ -105,7 +121,7 @@ fn list_in_threads(
     // Threads run meanwhile: one that has just stopped waiting may leave an entry that is no more.
     let sound = (0..places).filter(|&place| right[place].len() > wrong[place]);
     let best = sound.max_by_key(|&place| (usize::MAX - wrong[place], right[place].len()));
-    Ok(best.and_then(|place| Some((offset_of(place)?, right[place].clone()))))
+    Ok(best.and_then(|place| Some(InThreads { head: offset_of(place)?, waits: right[place].clone() })))
 }
 
 /// The monitor of an entry of the list in a thread: monitor, domain, kind and timeout, next.
@@ -124,10 +140,10 @@ fn monitor_entry(entry: &[u64], domain: u64) -> Option<u64> {
 fn list_in_data(
     attached: &mut Attached,
     threads: &[Image],
-    known: Option<&(u32, Vec<(u64, u64)>)>,
+    known: Option<&InThreads>,
 ) -> Result<Option<WaitList>, AgentError> {
     // Those that are known to wait for a monitor come first: they prove most.
-    let waits = known.map(|(_, waits)| waits.as_slice()).unwrap_or_default();
+    let waits = known.map(|found| found.waits.as_slice()).unwrap_or_default();
     let monitor_of = |id: u64| waits.iter().find(|(thread, _)| *thread == id).map(|(_, monitor)| *monitor);
     let mut sample: Vec<&Image> = threads.iter().collect();
     sample.sort_by_key(|image| monitor_of(image.id).is_none());
@@ -135,24 +151,25 @@ fn list_in_data(
     let Some(places) = sample.iter().map(|image| image.words.len()).min() else { return Ok(None) };
     let mut guesses = Vec::new();
     for place in 0..places {
-        if sample.iter().all(|image| is_pointer(image.words[place])) {
-            guesses.extend(sample.iter().map(|image| (place, image.id, image.words[place])));
-        }
+        let pointers = sample.iter().filter(|image| is_pointer(image.words[place]));
+        guesses.extend(pointers.map(|image| (place, image.id, image.words[place])));
     }
     let ranges = guesses.iter().map(|&(_, _, address)| Range { address, length: LOCAL }).collect();
     let parts = read_all(attached, ranges)?;
-    let data: Vec<_> =
-        guesses.iter().zip(parts).map(|(guess, part)| (guess, words(&part.unwrap_or_default()))).collect();
-    for group in data.chunks(sample.len().max(1)) {
-        let points_back =
-            |((_, thread, _), words): &(&(usize, u64, u64), Vec<u64>)| words.get(BACK / 8) == Some(thread);
-        let Some(((place, _, _), _)) = group.first() else { continue };
-        if !group.iter().all(points_back) {
+    let data = guesses.into_iter().zip(parts).map(|((place, thread, _), part)| Data {
+        place,
+        thread,
+        words: words(&part.unwrap_or_default()),
+    });
+    let data: Vec<Data> = data.filter(|data| data.words.get(BACK / 8) == Some(&data.thread)).collect();
+    for group in data.chunk_by(|one, other| one.place == other.place) {
+        if !are_most(group.len(), sample.len()) {
             continue;
         }
         for head in head_places() {
             if is_list(attached, group, head, &monitor_of)?
-                && let (Some(data), Some(head)) = (offset_of(*place), offset_of(head))
+                && let Some(place) = group.first().map(|data| data.place)
+                && let (Some(data), Some(head)) = (offset_of(place), offset_of(head))
             {
                 return Ok(Some(WaitList::Local { data, head }));
             }
@@ -161,46 +178,45 @@ fn list_in_data(
     Ok(None)
 }
 
+/// Threads run, begin and end while they are looked at, so that one of four may be wrong.
+fn are_most(right: usize, all: usize) -> bool {
+    right * 4 >= all * 3
+}
+
 /// Where the list may begin in the data: first where it did so far.
 fn head_places() -> impl Iterator<Item = usize> {
     let all = 0..usize::try_from(LOCAL / 8).unwrap_or(0);
     std::iter::once(LIST / 8).chain(all.filter(|&place| place != LIST / 8 && place != BACK / 8))
 }
 
-/// Whether a place in the data begins a list on all threads: null, or an entry. Those that are known to wait for a monitor
+/// Whether a place in the data begins a list: null, or an entry. Those that are known to wait for a monitor
 /// must have an entry for it. Where nobody waits, only the place that is known can be right.
 fn is_list(
     attached: &mut Attached,
-    group: &[(&(usize, u64, u64), Vec<u64>)],
+    group: &[Data],
     head: usize,
     monitor_of: &impl Fn(u64) -> Option<u64>,
 ) -> Result<bool, AgentError> {
     let heads: Vec<(u64, u64)> =
-        group.iter().filter_map(|((_, thread, _), words)| Some((*thread, *words.get(head)?))).collect();
-    if heads.len() < group.len() || heads.iter().any(|(_, head)| *head != 0 && !is_pointer(*head)) {
-        return Ok(false);
-    }
+        group.iter().filter_map(|data| Some((data.thread, *data.words.get(head)?))).collect();
     let ranges = heads.iter().map(|&(_, address)| Range { address, length: 24 }).collect();
     let entries = read_all(attached, ranges)?;
-    let mut proofs = 0;
+    let (mut sound, mut proofs) = (0, 0);
     for ((thread, head), entry) in heads.iter().zip(entries) {
-        let found = entry.map(|entry| words(&entry));
-        let found = match found.as_deref() {
-            Some(&[lock, numbers, _]) if *head != 0 => {
-                let kind = u32::try_from(numbers & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-                if WaitKind::of(kind).is_none() || !is_pointer(lock) {
-                    return Ok(false);
-                }
-                Some(lock)
-            }
-            _ => None,
-        };
-        if let Some(monitor) = monitor_of(*thread) {
-            proofs += usize::from(found == Some(monitor));
-        }
+        let lock = entry.and_then(|entry| lock_entry(&words(&entry)));
+        sound += usize::from(*head == 0 || lock.is_some());
+        proofs += usize::from(lock.is_some() && lock == monitor_of(*thread));
     }
     let waiting = heads.iter().filter(|(thread, _)| monitor_of(*thread).is_some()).count();
-    Ok(if waiting == 0 { head == LIST / 8 } else { proofs * 2 > waiting })
+    let is_proven = if waiting == 0 { head == LIST / 8 } else { are_most(proofs, waiting) };
+    Ok(is_proven && are_most(sound, group.len()))
+}
+
+/// The lock of an entry of the list in local data: lock, kind and timeout, next.
+fn lock_entry(entry: &[u64]) -> Option<u64> {
+    let &[lock, numbers, next] = entry else { return None };
+    WaitKind::of(u32::try_from(numbers & u64::from(u32::MAX)).ok()?)?;
+    (is_pointer(lock) && (next == 0 || is_pointer(next))).then_some(lock)
 }
 
 /// The variable that points to the table of monitors, and where in a monitor its number stands.
