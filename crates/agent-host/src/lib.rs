@@ -28,6 +28,9 @@ mod locks;
 mod place;
 mod suits;
 
+/// The name of the agent's thread in the target.
+pub const THREAD_NAME: &str = "drdotnet-agent";
+
 pub use agent_wire::{
     Blocked, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage, ThreadEntry,
     WaitKind,
