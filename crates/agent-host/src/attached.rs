@@ -19,7 +19,7 @@ const LEAVE: Duration = Duration::from_secs(30);
 /// Most parts of an answer: more than an honest agent sends.
 const MOST_PARTS: usize = 64 * 1024;
 /// Most frames of an answer, likewise.
-const MOST_FRAMES: usize = 512 * 1024;
+pub(crate) const MOST_FRAMES: usize = 512 * 1024;
 
 /// An agent in a target. Dropped, its line is cut, upon which it leaves by itself.
 #[derive(Debug)]
@@ -146,7 +146,11 @@ impl Attached {
     }
 
     /// Asks, and hands each part of the answer to `take`, which says whether it belongs there.
-    fn ask(&mut self, ask: Ask, mut take: impl FnMut(FromAgent) -> bool) -> Result<(u32, Pause), AgentError> {
+    pub(crate) fn ask(
+        &mut self,
+        ask: Ask,
+        mut take: impl FnMut(FromAgent) -> bool,
+    ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
         self.say(&FromHost::Ask(ask), until)?;
         for _ in 0..MOST_PARTS {

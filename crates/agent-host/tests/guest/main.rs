@@ -3,6 +3,7 @@
 
 mod faults;
 mod hostile;
+mod locks;
 mod placing;
 mod support;
 mod together;

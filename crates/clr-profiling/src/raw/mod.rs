@@ -1,6 +1,7 @@
 //! The border: everything that needs `unsafe`. Nothing raw leaves this module.
 
 mod callback;
+mod classes;
 mod com;
 mod factory;
 mod fence;
@@ -11,6 +12,7 @@ mod suspended;
 #[cfg(test)]
 mod tests;
 
+pub use classes::{ClassInfo, FieldOffset};
 pub use factory::get_class_object;
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
