@@ -16,6 +16,7 @@
 //! **Not here:** what the ids mean, analysis, finding processes.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod attached;
 mod error;
@@ -32,9 +33,10 @@ mod suits;
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage, ThreadEntry,
-    WaitKind,
+    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage,
+    ThreadEntry, WaitKind,
 };
+pub use async_samples::AsyncSample;
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;

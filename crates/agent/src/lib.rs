@@ -15,6 +15,7 @@
 
 mod agent;
 mod answers;
+mod async_samples;
 mod line;
 mod locks;
 mod memory;

@@ -9,6 +9,7 @@ use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Range, R
 use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Answer, Refusal};
+use crate::async_samples::{self, Sample};
 use crate::line::{Line, Silence};
 use crate::locks::{self, Anchors, Locks};
 use crate::memory;
@@ -37,11 +38,13 @@ enum Made<'a> {
     Anchors(Anchors),
     Locks(Locks),
     Owners(Owners),
+    AsyncSample(Sample),
 }
 
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
+    pub(crate) async_methods: async_samples::Memory,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -60,6 +63,7 @@ impl Visit {
         Visit {
             info,
             fault,
+            async_methods: async_samples::Memory::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -212,6 +216,7 @@ impl Visit {
                 Ask::Anchors => Made::Anchors(locks::anchors(self)?),
                 Ask::Locks(layout) => Made::Locks(locks::locks(self, layout)?),
                 Ask::Owners(layout) => Made::Owners(owners::owners(self, layout)?),
+                Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
             })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
@@ -221,6 +226,7 @@ impl Visit {
             Ok(Ok(Made::Anchors(anchors))) => anchors.tell(&self.info, say),
             Ok(Ok(Made::Locks(locks))) => locks.tell(&self.info, say),
             Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
+            Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);

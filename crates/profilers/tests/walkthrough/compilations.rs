@@ -30,7 +30,7 @@ static SPEC: Spec = Spec {
     }],
     since: "3.1",
     pause: Pause::None,
-    cost: "about 200 bytes of events for each method that is compiled",
+    cost: "about 500 bytes of events for each method that is compiled",
     duration: Duration::from_secs(10),
 };
 
@@ -40,9 +40,7 @@ struct Watch(Capped<Option<StackKey>, u64>);
 
 impl Watcher for Watch {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks) {
-        let RuntimeEvent::MethodLoad(code) = event else { return };
-        // Code that came ready from a file was not compiled.
-        if code.flags.is_jitted() || code.flags.is_dynamic() {
+        if let RuntimeEvent::JittingStarted(_) = event {
             *self.0.entry(stacks.key(seen.event.stack)) += 1;
         }
     }
@@ -55,7 +53,7 @@ impl Profiler for Compilations {
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         // Collect: the runtime's events of compiled methods.
-        let runtime = Provider::new(provider::RUNTIME, keyword::JIT, Level::Informational);
+        let runtime = Provider::new(provider::RUNTIME, keyword::JIT, Level::Verbose);
         let watched = events::watch(run, &TraceRequest::new(64, vec![runtime]), Watch::default())?;
         // Name: stacks get their methods when the session is over.
         let mut table = Table::new([
