@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod allocations;
+mod async_hot_paths;
 mod blame;
 mod capped;
 mod collections;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::allocations::Allocations;
+use crate::async_hot_paths::AsyncHotPaths;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
@@ -28,6 +29,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &CpuUnprivileged,
     &ThreadTime,
     &ThreadPool,
+    &AsyncHotPaths,
     &Contention,
     &Exceptions,
     &Allocations,
