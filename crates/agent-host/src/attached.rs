@@ -21,7 +21,7 @@ const MOST_PARTS: usize = 64 * 1024;
 /// Most bytes of an answer, likewise: all stacks are 4 MB, all methods with long names some ten more.
 const MOST_BYTES: usize = 64 << 20;
 /// Most frames of an answer, likewise.
-const MOST_FRAMES: usize = 512 * 1024;
+pub(crate) const MOST_FRAMES: usize = 512 * 1024;
 
 /// An agent in a target. Dropped, its line is cut, upon which it leaves by itself.
 #[derive(Debug)]
@@ -151,7 +151,11 @@ impl Attached {
     }
 
     /// Asks, and hands each part of the answer to `take`, which says whether it belongs there.
-    fn ask(&mut self, ask: Ask, mut take: impl FnMut(FromAgent) -> bool) -> Result<(u32, Pause), AgentError> {
+    pub(crate) fn ask(
+        &mut self,
+        ask: Ask,
+        mut take: impl FnMut(FromAgent) -> bool,
+    ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
         self.received = 0;
         self.say(&FromHost::Ask(ask), until)?;

@@ -12,6 +12,7 @@ mod killed;
 mod leaving;
 mod memory;
 mod obstacles;
+mod locks;
 mod placing;
 mod support;
 mod together;
