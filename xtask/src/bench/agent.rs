@@ -118,7 +118,10 @@ fn walks(probe: &Path, testbed: &Testbed, runtime: Runtime, threads: u32, most: 
     let last = lines.last().context("no round")?;
     let (stacks, frames) = (last.get(2).context("threads")?, last.get(3).context("frames")?);
     let stood = times(&lines, 1);
-    println!("  .NET {runtime}, {stacks} threads, {frames} frames, until all had stopped: {}", times(&lines, 0));
+    println!(
+        "  .NET {runtime}, {stacks} threads, {frames} frames, until all had stopped: {}",
+        times(&lines, 0)
+    );
     println!("  .NET {runtime}, {stacks} threads, {frames} frames, stood still: {stood}");
     claim(&format!("{most:?} for {threads} threads"), stood.median() < most);
     Ok(())
