@@ -22,6 +22,7 @@ mod recording_starts;
 mod running;
 mod screens;
 mod sessions;
+mod stack;
 mod support;
 mod symbols;
 mod terminal;

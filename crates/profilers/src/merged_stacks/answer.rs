@@ -244,7 +244,10 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
         );
     }
     if sight.native_refused {
-        notes.push("Native frames are not shown: this user may not read the memory of the process; root may.".to_owned());
+        notes.push(
+            "Native frames are not shown: this user may not read the memory of the process; root may."
+                .to_owned(),
+        );
     }
     let mut names = sight.threads.iter().map(|thread| thread.name.as_str());
     if sight.threads.len() > 1
