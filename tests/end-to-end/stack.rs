@@ -1,8 +1,10 @@
 //! `drdotnet stack`: what every thread does right now.
 
+use model::WindowEnd;
+use rustix::process::Signal;
 use testbed::{Runtime, shared};
 
-use crate::support::{User, check_golden, said};
+use crate::support::{User, check_golden, eventually, said};
 
 #[test]
 fn all_stacks_are_shown_in_every_form() {
@@ -38,6 +40,28 @@ fn a_leak_of_threads_is_found() {
     let said = user.says(&["run", "zombie-threads", "-p", &pid, "-d", "4s"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stdout.contains("did nothing for"), "{}", said.stdout);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_between_two_looks_and_the_agent_leaves() {
+    let user = User::new();
+    let target = shared().target("zombie-threads", Runtime::Net9).start().unwrap();
+    let pid = target.pid().to_string();
+    let run = user.starts(&["run", "zombie-threads", "-p", &pid, "-d", "10m", "--json"]);
+    let has_agent = || threads_of(target.pid()).iter().any(|name| name == "drdotnet-agent");
+    eventually("the agent to come", || has_agent().then_some(()));
+    run.signal(Signal::INT);
+    let said = run.ends();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.report().window.end, WindowEnd::Cancelled);
+    assert!(!has_agent(), "{:?}", threads_of(target.pid()));
+    assert!(target.is_alive());
+}
+
+fn threads_of(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a living process");
+    let name = |task: std::path::PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+    tasks.flatten().map(|task| name(task.path()).trim().to_owned()).collect()
 }
 
 #[test]

@@ -255,7 +255,8 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
         && names.all(|name| name == first)
     {
         notes.push(
-            "All threads have the same name: this runtime does not give the names of threads to the system."
+            "All threads have the same name: this runtime does not give their names to the system, and this user may not \
+             read them from its memory; root may."
                 .to_owned(),
         );
     }
