@@ -94,3 +94,22 @@ fn native_frames_stand_below_managed_ones() {
         assert!(target.is_alive());
     }
 }
+
+#[test]
+fn busy_programs_are_shown_too() {
+    let busy = [
+        ("exception-storm", Runtime::Net9),
+        ("forced-collections", Runtime::Net8),
+        ("jit-storm", Runtime::Net31),
+        ("healthy-computation", Runtime::Net9),
+    ];
+    for (patient, runtime) in busy {
+        let target = shared().target(patient, runtime).start().expect("the patient starts");
+        let report = look("merged-stacks", &target, 1.0, &["idle=show"]);
+        assert!(
+            labels(&report).iter().any(|label| label.starts_with("Patients.Program")),
+            "{patient} on {runtime}"
+        );
+        assert!(target.is_alive(), "{patient} on {runtime}: {}", target.stderr_text());
+    }
+}

@@ -229,6 +229,11 @@ impl Seen {
         seen
     }
 
+    /// Its number, as the kernel shows it to us if it does.
+    pub(crate) fn tid(&self) -> u32 {
+        self.task.map_or(self.inside, |task| task.id.0)
+    }
+
     /// Whether it belongs to the thread pool.
     pub(crate) fn in_pool(&self) -> bool {
         let loops = |frame: &Arc<Frame>| {
