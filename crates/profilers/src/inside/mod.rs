@@ -159,6 +159,23 @@ impl Guest<'_> {
         self.run.process
     }
 
+    /// Waits between two of many questions, of a run that has lasted for `elapsed`; else as [`Guest::wait`].
+    pub(crate) fn wait_within(
+        &mut self,
+        time: Duration,
+        elapsed: Duration,
+        total: Duration,
+        note: &str,
+    ) -> WindowEnd {
+        self.run.control.progress(elapsed, total, note);
+        if self.run.control.wait(time) == Stop::Cancelled {
+            self.end = WindowEnd::Cancelled;
+        } else if !self.process.is_alive() {
+            self.end = WindowEnd::TargetExited;
+        }
+        self.end
+    }
+
     /// Waits between two questions; shorter if the user wants the report now or the target ends, which is then said in
     /// the report. `elapsed` of the whole run is over already.
     pub(crate) fn wait(&mut self, time: Duration, note: &str) -> WindowEnd {
