@@ -6,16 +6,16 @@ use model::{Body, Cell, Node, Report};
 use support::{finds_the_illness, look, look_until};
 use testbed::Runtime;
 
-/// The part of the processor time of a method in the tree, in per cent, below a root that ends in this name.
+/// The part of the processor time of a method in the tree, in per cent, below a root of this name.
 fn share(report: &Report, root: &str, method: &str) -> f64 {
     let found = report.sections.iter().find(|section| section.id == "tree");
     let Some(Body::Tree(tree)) = found.map(|section| &section.body) else { return 0.0 };
-    let roots = tree.roots.iter().filter(|node| node.label.ends_with(root));
+    let roots = tree.roots.iter().filter(|node| node.label.contains(root));
     roots.map(|node| below(node, method)).sum()
 }
 
 fn below(node: &Node, method: &str) -> f64 {
-    if node.label.ends_with(method) {
+    if node.label.contains(method) {
         return match node.values[1] {
             Cell::Fraction(percent) => percent,
             _ => panic!("{node:?}"),

@@ -9,11 +9,12 @@ use model::{
 };
 
 use super::collect::Spent;
-use super::paths::{Path, Paths, Step, add};
+use super::paths::{ASYNC, Path, Paths, Step, add};
 use crate::Settings;
 use crate::blame::{is_own, method, place};
 use crate::profiler::Answer;
 use crate::ratio::{nanos, percent, percent_words};
+use crate::shortage::Shortage;
 
 /// A hot async method has at least this part of all processor time, in per cent,
 const MOST_OF_IT: f64 = 50.0;
@@ -32,6 +33,8 @@ pub(super) struct About {
     pub(super) notes: Vec<String>,
     pub(super) measured: Duration,
     pub(super) end: WindowEnd,
+    /// Processors that were missing.
+    pub(super) shortage: Shortage,
 }
 
 pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer {
@@ -53,7 +56,7 @@ pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer
         summary: summary(&methods, paths, &total, &about),
         findings: finding.into_iter().collect(),
         sections,
-        notes: notes(paths, &total, about.notes),
+        notes: notes(paths, &total, &about),
         cost: about.cost,
         measured: about.measured,
         end: about.end,
@@ -200,7 +203,7 @@ fn nodes(branch: &Branch<'_>, total: &Spent, least: u64) -> Vec<Node> {
         (many.total.cpu_ns, many.total.blocked_ns, a).cmp(&(few.total.cpu_ns, few.total.blocked_ns, b))
     });
     let node = |(name, child): (&&str, &Branch<'_>)| Node {
-        label: if child.is_async { format!("async {name}") } else { (*name).to_owned() },
+        label: if child.is_async { format!("{name}{ASYNC}") } else { (*name).to_owned() },
         values: vec![
             Cell::from(child.total.cpu_ns),
             Cell::from(percent(child.total.cpu_ns, total.cpu_ns)),
@@ -216,7 +219,9 @@ fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
     let first = rows.iter().find(|row| is_own(row.frame))?;
     let share = percent(first.itself.cpu_ns, paths.process_cpu_ns);
     let of_core = percent(first.itself.cpu_ns, nanos(about.measured));
-    if first.itself.looks < LEAST_LOOKS || share < MOST_OF_IT || of_core < BUSY {
+    // What others took from it is no rest.
+    let is_busy = of_core * about.shortage.slowdown() >= BUSY;
+    if first.itself.looks < LEAST_LOOKS || share < MOST_OF_IT || !is_busy {
         return None;
     }
     let finding = Finding::new(
@@ -243,7 +248,7 @@ fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
     )
 }
 
-fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
+fn notes(paths: &Paths, total: &Spent, about: &About) -> Vec<String> {
     let mut notes = Vec::new();
     if paths.lost.cpu_ns > 0 {
         notes.push(format!(
@@ -268,6 +273,7 @@ fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
         ));
     }
     notes.push(format!("{} looks.", paths.looks));
-    notes.extend(more);
+    notes.extend(about.shortage.note());
+    notes.extend(about.notes.iter().cloned());
     notes
 }

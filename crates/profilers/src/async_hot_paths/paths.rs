@@ -44,6 +44,8 @@ pub(super) struct Paths {
     pub(super) looks: usize,
 }
 
+/// What names say of async methods.
+pub(super) const ASYNC: &str = " [async]";
 /// What the compiler calls the method that does an async method's work.
 const WORK: &str = "MoveNext";
 
@@ -149,7 +151,7 @@ impl Names<'_> {
         let seen = self.collected.methods.values().find(is_work).map(|method| (method.id, method));
         Some(match seen {
             Some((id, method)) => self.of_method(id, method),
-            None => bare(&class.module, human_name(&class.name, WORK, "")),
+            None => bare(&class.module, name_of(&class.name, WORK)),
         })
     }
 }
@@ -168,7 +170,13 @@ fn is_machine(class: &str, method: &str) -> bool {
 /// Whether a method starts the state machine of that name: the stub with the method's own name, or the builder.
 fn starts(outer: &Method, name: &str) -> bool {
     outer.name.starts_with("Start") && outer.class.starts_with("System.Runtime.CompilerServices.Async")
-        || human_name(&outer.class, &outer.name, "") == name
+        || name_of(&outer.class, &outer.name) == name
+}
+
+/// The name of a method; that it is async is said otherwise here.
+fn name_of(class: &str, method: &str) -> String {
+    let name = human_name(class, method, "");
+    name.strip_suffix(ASYNC).map(str::to_owned).unwrap_or(name)
 }
 
 fn bare(module: &str, name: String) -> Frame {
@@ -177,11 +185,8 @@ fn bare(module: &str, name: String) -> Frame {
 }
 
 fn frame(source: &mut SourceLookup, method: &Method) -> Frame {
-    let name = if method.name.is_empty() {
-        blame::UNNAMED.to_owned()
-    } else {
-        human_name(&method.class, &method.name, "")
-    };
+    let name =
+        if method.name.is_empty() { blame::UNNAMED.to_owned() } else { name_of(&method.class, &method.name) };
     let mut frame = bare(&method.module, name);
     if blame::is_own(&frame)
         && let Some(found) = source.line_of(&method.module, MetadataToken(method.token), None)

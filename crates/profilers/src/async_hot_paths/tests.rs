@@ -9,6 +9,7 @@ use super::answer::{About, answer};
 use super::collect::Spent;
 use super::paths::{Path, Paths, Step};
 use crate::Settings;
+use crate::shortage::Shortage;
 use crate::specimen::{self, frame, frame_at, ids};
 
 const SHOP: &str = "/app/Shop.Api.dll";
@@ -64,6 +65,7 @@ fn report(paths: &Paths) -> Report {
         notes: Vec::new(),
         measured: Duration::from_secs(10),
         end: WindowEnd::Completed,
+        shortage: Shortage::default(),
     };
     let settings = Settings::new(&SPEC, []).expect("defaults");
     specimen::report(&SPEC, answer(paths, about, &settings))
