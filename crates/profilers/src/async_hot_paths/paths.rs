@@ -9,8 +9,9 @@ use process_view::Process;
 use runtime_events::MetadataToken;
 use symbols::{SourceLookup, human_name, module_name};
 
-use super::collect::{Collected, End, LogicalStack, Spent};
+use super::collect::{Collected, End, LogicalStack, Shortcoming, Spent};
 use crate::blame;
+use crate::ratio::fraction;
 
 /// One method on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,18 @@ pub(super) struct Paths {
     pub(super) process_cpu_ns: u64,
     pub(super) unseen_cpu_ns: u64,
     pub(super) looks: usize,
+    /// Async methods that were not finished, on average; none if they were not counted.
+    pub(super) in_flight: Option<Vec<InFlight>>,
+    pub(super) shortcoming: Option<Shortcoming>,
+}
+
+/// Async methods that were not finished.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct InFlight {
+    /// From the root to the method.
+    pub(super) steps: Vec<Step>,
+    /// How many on average.
+    pub(super) mean: f64,
 }
 
 /// What names say of async methods.
@@ -58,6 +71,7 @@ pub(super) fn paths(collected: &Collected, process: &DotnetProcess) -> Paths {
         unseen_cpu_ns: collected.unseen_cpu_ns,
         looks: collected.looks,
         not_async: collected.others,
+        shortcoming: collected.waits.shortcoming,
         ..Paths::default()
     };
     let mut merged: BTreeMap<Vec<(String, bool)>, Path> = BTreeMap::new();
@@ -79,6 +93,7 @@ pub(super) fn paths(collected: &Collected, process: &DotnetProcess) -> Paths {
         add(&mut path.spent, *spent);
     }
     all.paths = merged.into_values().collect();
+    all.in_flight = names.in_flight();
     all
 }
 
@@ -95,6 +110,31 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Methods that were not finished, by path.
+    fn in_flight(&mut self) -> Option<Vec<InFlight>> {
+        let waits = &self.collected.waits;
+        if waits.counts == 0 {
+            return None;
+        }
+        let mut merged: BTreeMap<Vec<String>, InFlight> = BTreeMap::new();
+        for (links, count) in &waits.pending {
+            // Its own object first; a chain whose first object is no async method's is none.
+            let Some(own) = links.first().and_then(|own| self.collected.classes.get(own)) else { continue };
+            let Some(frame) = self.of_class(own) else { continue };
+            let outer = links.iter().skip(1).rev().filter_map(|link| self.collected.classes.get(link));
+            let outer: Vec<&Class> = outer.collect();
+            let mut steps: Vec<Step> = outer
+                .into_iter()
+                .filter_map(|class| Some(Step { frame: self.of_class(class)?, is_async: true }))
+                .collect();
+            steps.push(Step { frame, is_async: true });
+            let key = steps.iter().map(|step| step.frame.name.clone()).collect();
+            let entry = merged.entry(key).or_insert_with(|| InFlight { steps, mean: 0.0 });
+            entry.mean += fraction(*count) / f64::from(waits.counts);
+        }
+        Some(merged.into_values().collect())
+    }
+
     fn steps(&mut self, stack: &LogicalStack) -> Vec<Step> {
         let methods = self.of_methods(stack);
         let mut steps: Vec<Step> = Vec::new();
