@@ -27,6 +27,7 @@ mod listen;
 mod lock_layout;
 mod locks;
 mod place;
+mod running;
 mod suits;
 
 /// The name of the agent's thread in the target.

@@ -61,7 +61,7 @@ pub(crate) fn locks(visit: &Visit, layout: &LockLayout) -> Result<Locks, Refusal
     let mut waits = Waits::with_room();
     let mut stacks = answers::suspended(visit, |suspended, ids, answer| {
         for (index, &id) in ids.iter().enumerate() {
-            answer.walk(suspended, index, id, &mut seen);
+            answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
         let running: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();

@@ -104,7 +104,7 @@ fn running(visit: &Visit) -> Result<(Vec<(ClassId, ClassInfo)>, Pause), Refusal>
     let mut classes = Vec::with_capacity(MOST_CLASSES);
     let answer = answers::suspended(visit, |suspended, ids, answer| {
         for (index, &id) in ids.iter().enumerate() {
-            answer.walk(suspended, index, id, &mut seen);
+            answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
         let mut found: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();

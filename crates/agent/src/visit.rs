@@ -84,6 +84,11 @@ impl Visit {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// Whether nobody waits for an answer any more: the process ends, our time is over, or the host is gone.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.has_ended() || Instant::now() >= self.until || self.line.get().is_some_and(Line::is_broken)
+    }
+
     /// Whether it has called us since we last asked ourselves.
     pub(crate) fn was_seen(&self) -> bool {
         self.seen.load(Ordering::Acquire)
@@ -98,10 +103,19 @@ impl Visit {
                 Reason::Panic
             }
         };
+        let farewell = catch_unwind(AssertUnwindSafe(|| self.take_leave(reason)));
+        if let Err(payload) = farewell {
+            std::mem::forget(payload);
+        }
+        // Whatever became of the words, we go.
+        self.detach();
+    }
+
+    fn take_leave(&self, reason: Reason) {
+        assert!(self.fault != Some(Fault::Leaving), "a fault that was asked for");
         if let Some(line) = self.line.get() {
             let _ = line.say(&FromAgent::Leaving(reason), Instant::now() + FAREWELL);
         }
-        self.detach();
     }
 
     /// Asks the runtime to be let go. Nothing may be asked of it afterwards.
@@ -169,7 +183,9 @@ impl Visit {
         assert!(self.fault != Some(Fault::Thread), "a fault that was asked for");
         match self.serve() {
             Ok(reason) => reason,
-            Err(Silence::Timeout) => Reason::Deadline,
+            Err(Silence::Timeout) if Instant::now() >= self.until => Reason::Deadline,
+            // It does not greet, or does not read.
+            Err(Silence::Timeout) => Reason::Lost,
             Err(Silence::Lost) => Reason::Lost,
             Err(Silence::Nonsense) => Reason::Nonsense,
         }

@@ -31,7 +31,7 @@ pub use ids::{
     AppDomainId, AssemblyId, ClassId, CodeAddress, FunctionId, ModuleId, ObjectId, OsThreadId, ThreadId,
     Token,
 };
-pub use profiler::{Entry, Profiler};
+pub use profiler::{Entry, Event, Profiler};
 pub use raw::{
     ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, Info, Metadata, ModuleInfo, PlacedFrame,
     RuntimeInformation, Suspended, TypeDefinition, Walk, get_class_object,

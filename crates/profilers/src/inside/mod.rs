@@ -11,6 +11,7 @@
 mod kernel_wait;
 mod lines;
 mod naming;
+mod parked;
 mod sight;
 #[cfg(test)]
 pub(crate) mod specimen;
@@ -23,7 +24,7 @@ use model::{Cost, Pauses, WindowEnd, format_duration};
 use process_view::Process;
 
 pub(crate) use naming::{Lines, Namer};
-pub(crate) use sight::{Seen, Sight, Unnamed, names};
+pub(crate) use sight::{Native, Seen, Sight, Unnamed, names};
 
 use crate::ProfilerError;
 use crate::profiler::{Run, Stop};
