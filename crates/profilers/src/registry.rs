@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::allocations::Allocations;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
+use crate::deadlocks::Deadlocks;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
@@ -22,6 +23,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
     &MergedStacks,
     &ZombieThreads,
+    &Deadlocks,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,

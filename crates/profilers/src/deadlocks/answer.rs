@@ -335,6 +335,13 @@ fn notes(watched: &Watched, verdict: &Verdict) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if watched.misses_lock_objects {
+        notes.push(
+            "Only lock statements and Monitor were looked at: in this version of .NET the waits for System.Threading.Lock were \
+             not found."
+                .to_owned(),
+        );
+    }
     if watched.after.threads.values().any(|seen| seen.rests.is_none()) {
         notes.push("The kernel did not tell of all threads whether they ran between the looks.".to_owned());
     }

@@ -1,6 +1,7 @@
 //! What is wrong, from two looks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use lock_graph::{Cycle, Look, QueueEnd, WaitFor, WaitGraph, unmoved};
 use model::{Confidence, ThreadId};
@@ -9,6 +10,8 @@ use super::watch::Watched;
 use crate::inside::Seen;
 use crate::sampling::Doing;
 
+/// Shorter windows prove nothing about a wait that may end.
+const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 /// Blocked pool threads from which on a pool may be short of threads.
 const FEWEST_BLOCKED: usize = 2;
 /// And the part of those at work that is blocked, in per cent.
@@ -103,13 +106,15 @@ pub(super) fn judge(watched: &Watched) -> Verdict {
                 let confidence = confidence(watched, &waiting);
                 verdict.orphans.push(Orphan { owner, waiting, behind, confidence });
             }
-            QueueEnd::Thread(owner) if still.contains(&owner) => {
+            QueueEnd::Thread(owner) if still.contains(&owner) && watched.apart >= SHORTEST_PROOF => {
                 verdict.held.extend(held(watched, owner, waiting, behind));
             }
             QueueEnd::Thread(_) => {}
         }
     }
-    verdict.pool = blocked_pool(watched, &still);
+    if watched.apart >= SHORTEST_PROOF {
+        verdict.pool = blocked_pool(watched, &still);
+    }
     let judged = verdict.judged();
     let wants = |thread: &&ThreadId| watched.wants_lock(**thread) && !judged.contains(*thread);
     verdict.contended = watched.after.waits.keys().filter(wants).count();

@@ -27,8 +27,8 @@ pub(super) struct Watched {
     pub(super) still: HashMap<ThreadId, Duration>,
     /// Between the looks.
     pub(super) apart: Duration,
-    /// Whether objects of `System.Threading.Lock` were looked at.
-    pub(super) sees_lock_objects: bool,
+    /// Whether there may be objects of `System.Threading.Lock` that could not be looked at.
+    pub(super) misses_lock_objects: bool,
     /// Whether the heap was searched for who refers to the locks, and whether all of it.
     pub(super) owners: OwnersSought,
 }
@@ -54,8 +54,8 @@ pub(super) struct About {
     pub(super) end: WindowEnd,
 }
 
-/// The first interface that shows the heap: .NET 9.
-const SHOWS_HEAP: u16 = 15;
+/// The profiling interface of .NET 9, the first with `System.Threading.Lock`, and the first that shows the heap.
+const NET9: u16 = 15;
 
 /// One look.
 struct Taken {
@@ -83,7 +83,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
     let still = last_runs(&after.unnamed, &after_look);
     let sought = match &owners {
         None => OwnersSought::No,
-        Some(_) if runtime.interface < SHOWS_HEAP => OwnersSought::Statics,
+        Some(_) if runtime.interface < NET9 => OwnersSought::Statics,
         Some(found) if found.cut => OwnersSought::PartOfHeap,
         Some(_) => OwnersSought::Heap,
     };
@@ -99,7 +99,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
         locks,
         still,
         apart,
-        sees_lock_objects: layout.sees_lock_objects,
+        misses_lock_objects: runtime.interface >= NET9 && !layout.sees_lock_objects,
         owners: sought,
     };
     Ok((watched, About { cost, notes, measured, end }))
@@ -109,12 +109,12 @@ fn ask(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Asked, AgentError> {
     let pid = run.process.pid;
     let hello = guest.hello();
     let runtime = Runtime { interface: hello.interface, major: hello.runtime[0] };
-    let mut layout = guest.prepare(|attached| find_lock_layout(pid, attached))?;
+    let mut layout = guest.ask(|attached| find_lock_layout(pid, attached), |found| (found.pause, 0))?;
     let before = take(guest, &layout)?;
     guest.wait(run.duration, "waiting whether anything moves");
     // Threads that began to wait meanwhile may show what could not be found before.
     if layout.layout.is_none_or(|layout| layout.table == 0) {
-        layout = guest.prepare(|attached| find_lock_layout(pid, attached))?;
+        layout = guest.ask(|attached| find_lock_layout(pid, attached), |found| (found.pause, 0))?;
     }
     let after = take(guest, &layout)?;
     let stuck = judge::has_stuck_lock(&look(&before, runtime).0, &look(&after, runtime).0);

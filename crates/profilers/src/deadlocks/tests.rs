@@ -1,0 +1,1 @@
+//! The report as users see it, from fixed observations.
