@@ -33,7 +33,7 @@ pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
     Blocked, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage, ThreadEntry,
-    WaitKind,
+    WaitKind, WaitList,
 };
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};

@@ -43,12 +43,21 @@ fn a_ring_of_two_is_shown_with_its_locks() {
     on_every_runtime("deadlock-ab-ba", |runtime, _, report, finding| {
         assert_eq!(finding.confidence, Confidence::High, "{runtime}");
         let evidence = evidence(finding);
-        assert!(evidence.contains("holds A (Bank.Account) and waits for B (Bank.Account)"), "{runtime}: {evidence}");
+        assert!(
+            evidence.contains("holds A (Bank.Account) and waits for B (Bank.Account)"),
+            "{runtime}: {evidence}"
+        );
         // 3.1 does not give the names of threads to the system.
         if runtime != Runtime::Net31 {
-            assert!(evidence.contains("standing-order") && evidence.contains("teller"), "{runtime}: {evidence}");
+            assert!(
+                evidence.contains("standing-order") && evidence.contains("teller"),
+                "{runtime}: {evidence}"
+            );
         }
-        assert!(finding.culprit.as_ref().is_some_and(|culprit| culprit.line.is_some()), "{runtime}: {finding:?}");
+        assert!(
+            finding.culprit.as_ref().is_some_and(|culprit| culprit.line.is_some()),
+            "{runtime}: {finding:?}"
+        );
         assert_eq!(rows(report, "waits").len(), 2, "{runtime}");
     });
 }

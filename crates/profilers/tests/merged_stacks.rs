@@ -8,7 +8,8 @@ use testbed::{Runtime, shared};
 
 /// All labels of the tree.
 fn labels(report: &Report) -> Vec<String> {
-    let Some(Body::Tree(tree)) = report.sections.iter().find(|known| known.id == "tree").map(|known| &known.body)
+    let Some(Body::Tree(tree)) =
+        report.sections.iter().find(|known| known.id == "tree").map(|known| &known.body)
     else {
         return Vec::new();
     };

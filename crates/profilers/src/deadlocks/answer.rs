@@ -65,14 +65,15 @@ impl Parts<'_> {
         let count = ring.len();
         let title = match found.cycle.behind.len() {
             0 => format!("Deadlock: {count} threads wait for each other's locks"),
-            more => format!("Deadlock: {count} threads wait for each other's locks, {more} more wait behind them"),
+            more => {
+                format!("Deadlock: {count} threads wait for each other's locks, {more} more wait behind them")
+            }
         };
         let severity = if found.give_up.is_empty() { Severity::Critical } else { Severity::Warning };
         let mut finding = Finding::new("deadlock", severity, found.confidence, title);
         // The first lock is the one that the first thread holds: the last one waits for it.
         let before = ring.iter().cycle().skip(count - 1);
-        let turns: Vec<(ThreadId, ThreadId)> =
-            ring.iter().copied().zip(before.copied()).collect();
+        let turns: Vec<(ThreadId, ThreadId)> = ring.iter().copied().zip(before.copied()).collect();
         for (thread, waits_for_its) in &turns {
             let holds = words::lock(self.watched, self.letters, *waits_for_its);
             let wants = words::lock(self.watched, self.letters, *thread);
@@ -95,7 +96,8 @@ impl Parts<'_> {
         finding = finding.evidence("Not moved for", self.still(ring));
         if !found.give_up.is_empty() {
             let who = words::threads(self.watched, &found.give_up);
-            finding = finding.evidence("Has a time limit", format!("{who}: gives up by itself after a while"));
+            finding =
+                finding.evidence("Has a time limit", format!("{who}: gives up by itself after a while"));
         }
         let finding = self.culprit(finding, ring.first().copied());
         self.findings.push(
@@ -183,7 +185,8 @@ impl Parts<'_> {
 
     /// The one that moved last counts for all.
     fn still(&self, threads: &[ThreadId]) -> String {
-        let last = threads.iter().min_by_key(|thread| self.watched.still.get(thread).copied().unwrap_or_default());
+        let last =
+            threads.iter().min_by_key(|thread| self.watched.still.get(thread).copied().unwrap_or_default());
         last.map(|thread| words::still(self.watched, *thread)).unwrap_or_default()
     }
 
@@ -274,7 +277,10 @@ fn blocked_pool(watched: &Watched, pool: &BlockedPool) -> Option<Finding> {
     Some(
         finding
             .culprit(blame::method(frame))
-            .evidence("Blocked on tasks", format!("{blocked} of {} pool threads at work", count_words(pool.at_work as u64)))
+            .evidence(
+                "Blocked on tasks",
+                format!("{blocked} of {} pool threads at work", count_words(pool.at_work as u64)),
+            )
             .evidence("Free pool threads", free)
             .evidence("Not moved for", format!("at least {}", format_duration(watched.apart)))
             .advice("Await the task instead of Wait(), Result or GetAwaiter().GetResult(), up to the caller.")
@@ -319,9 +325,9 @@ fn notes(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     let mut notes = Vec::new();
     let has_locks = !verdict.deadlocks.is_empty() || !verdict.orphans.is_empty() || !verdict.held.is_empty();
     match watched.owners {
-        OwnersSought::Statics if has_locks => notes.push(
-            "Fields that refer to a lock are known for static fields of the types on the stacks only: this runtime does not \
-             show its heap to an agent; .NET 9 and newer do."
+        OwnersSought::Nearby if has_locks => notes.push(
+            "Fields that refer to a lock were searched in what is on the stacks only, since this runtime does not show its heap \
+             to an agent; .NET 9 and newer do."
                 .to_owned(),
         ),
         OwnersSought::PartOfHeap => notes.push(

@@ -139,13 +139,12 @@ fn confidence(watched: &Watched, threads: &[ThreadId]) -> Confidence {
 }
 
 /// A holder that stands still in a wait. What else keeps a thread from moving, such as a slow disk, is no illness of locks.
-fn held(
-    watched: &Watched,
-    owner: ThreadId,
-    waiting: Vec<ThreadId>,
-    behind: Vec<ThreadId>,
-) -> Option<Held> {
+fn held(watched: &Watched, owner: ThreadId, waiting: Vec<ThreadId>, behind: Vec<ThreadId>) -> Option<Held> {
     let doing = watched.named(owner).map(|seen| seen.why.doing)?;
+    // Who holds the lock that it wants is not known, so nothing is.
+    if watched.wants_lock(owner) {
+        return None;
+    }
     if !matches!(doing, Doing::WaitsForSignal | Doing::WaitsForTask | Doing::WaitsForLock) {
         return None;
     }
@@ -171,8 +170,7 @@ fn blocked_pool(watched: &Watched, still: &BTreeSet<ThreadId>) -> Option<Blocked
         |seen: &&&Seen| seen.why.doing == Doing::WaitsForTask && still.contains(&ThreadId(seen.inside));
     let blocked: Vec<ThreadId> =
         at_work.iter().filter(is_blocked).map(|seen| ThreadId(seen.inside)).collect();
-    let is_short =
-        blocked.len() >= FEWEST_BLOCKED && blocked.len() * 100 >= at_work.len() * MOST_BLOCKED;
+    let is_short = blocked.len() >= FEWEST_BLOCKED && blocked.len() * 100 >= at_work.len() * MOST_BLOCKED;
     // 3.1 does not name them.
     let free_known = at_work.iter().any(|seen| seen.name.ends_with("Worker"));
     is_short.then_some(BlockedPool { blocked, at_work: at_work.len(), free_known })

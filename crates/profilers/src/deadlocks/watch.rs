@@ -38,8 +38,8 @@ pub(super) struct Watched {
 pub(super) enum OwnersSought {
     /// Not at all: there was no need, or it was not wanted.
     No,
-    /// In static fields only: the runtime does not show its heap.
-    Statics,
+    /// In static fields, and in objects that the threads' stacks point to: the runtime does not show its heap.
+    Nearby,
     /// On the whole heap.
     Heap,
     /// On a part of the heap, because it is large.
@@ -83,7 +83,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
     let still = last_runs(&after.unnamed, &after_look);
     let sought = match &owners {
         None => OwnersSought::No,
-        Some(_) if runtime.interface < NET9 => OwnersSought::Statics,
+        Some(_) if runtime.interface < NET9 => OwnersSought::Nearby,
         Some(found) if found.cut => OwnersSought::PartOfHeap,
         Some(_) => OwnersSought::Heap,
     };

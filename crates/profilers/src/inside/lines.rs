@@ -41,7 +41,8 @@ pub(super) fn all_code(client: Client) -> Option<AllCode> {
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let started = thread.spawn(move || {
         let driven = observe(&client, &request, Learner(CodeMap::new()), |_| Going::Stop);
-        let _ = tell.send(driven.ok().map(|driven| AllCode { bytes: driven.bytes, code: driven.value.observer.0 }));
+        let _ = tell
+            .send(driven.ok().map(|driven| AllCode { bytes: driven.bytes, code: driven.value.observer.0 }));
     });
     drop(started.ok()?);
     let mut all = told.recv_timeout(PATIENCE).ok()??;

@@ -93,7 +93,9 @@ pub(crate) fn visit<T>(
     let value = outcome.map_err(|error| failure(error, &process))?;
     let mut notes = Vec::new();
     if left_out > 0 {
-        notes.push(format!("{left_out} things did not fit into the agent's bounded memory and are missing here"));
+        notes.push(format!(
+            "{left_out} things did not fit into the agent's bounded memory and are missing here"
+        ));
     }
     let leaving = match left {
         Ok(farewell) if farewell.confirmed => format!("left within {}", format_duration(farewell.took)),

@@ -70,9 +70,10 @@ impl Named {
                     .frames
                     .iter()
                     .map(|&(method, address)| {
-                        let frame = known
-                            .entry((method, if method == 0 { 0 } else { address }))
-                            .or_insert_with(|| Arc::new(namer.frame(stacks.methods.get(&method), method, address)));
+                        let frame =
+                            known.entry((method, if method == 0 { 0 } else { address })).or_insert_with(
+                                || Arc::new(namer.frame(stacks.methods.get(&method), method, address)),
+                            );
                         Arc::clone(frame)
                     })
                     .collect(),
@@ -135,7 +136,8 @@ impl Namer {
         {
             return frame;
         }
-        let bare = |kind, name: &str| Frame { kind, name: name.to_owned(), module: None, file: None, line: None };
+        let bare =
+            |kind, name: &str| Frame { kind, name: name.to_owned(), module: None, file: None, line: None };
         let Some(method) = method else {
             return if id == 0 {
                 bare(FrameKind::Native, NATIVE)

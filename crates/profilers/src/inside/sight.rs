@@ -137,7 +137,8 @@ impl Unnamed {
 
     /// Threads whose stack is the same in a later look, to the instruction.
     pub(crate) fn unmoved(&self, later: &Unnamed) -> HashSet<u32> {
-        let before: HashMap<_, _> = self.stacks.stacks.iter().map(|stack| (stack.thread, &stack.frames)).collect();
+        let before: HashMap<_, _> =
+            self.stacks.stacks.iter().map(|stack| (stack.thread, &stack.frames)).collect();
         let after = later.stacks.stacks.iter();
         after
             .filter(|stack| before.get(&stack.thread).is_some_and(|frames| **frames == stack.frames))
@@ -160,9 +161,11 @@ impl Sight {
             .into_iter()
             .map(|thread| Seen::new(Some(&thread), thread.os, kernel.remove(&u64::from(thread.os))))
             .collect();
-        threads.extend(kernel.into_iter().filter_map(|(inside, kernel)| {
-            Some(Seen::new(None, u32::try_from(inside).ok()?, Some(kernel)))
-        }));
+        threads.extend(
+            kernel.into_iter().filter_map(|(inside, kernel)| {
+                Some(Seen::new(None, u32::try_from(inside).ok()?, Some(kernel)))
+            }),
+        );
         threads.retain(|thread| thread.name != agent_host::THREAD_NAME);
         threads.sort_by_key(|thread| thread.inside);
         Sight { threads, lines, waits_told }
@@ -222,7 +225,10 @@ impl Seen {
 
     /// The innermost frame of the program's own code.
     pub(crate) fn own_frame(&self) -> Option<&Frame> {
-        self.frames.iter().map(AsRef::as_ref).find(|frame| blame::is_own(frame) && frame.name != blame::UNNAMED)
+        self.frames
+            .iter()
+            .map(AsRef::as_ref)
+            .find(|frame| blame::is_own(frame) && frame.name != blame::UNNAMED)
     }
 }
 

@@ -10,7 +10,8 @@ use super::sight::{Seen, Sight, why};
 /// A frame, written as `module!name` or `module!name@file:line`; without a module it is of `Shop`.
 fn frame(text: &str) -> Arc<Frame> {
     let (module, rest) = text.split_once('!').unwrap_or(("Shop", text));
-    let (name, place) = rest.split_once('@').map_or((rest, None), |(name, place)| (name, place.split_once(':')));
+    let (name, place) =
+        rest.split_once('@').map_or((rest, None), |(name, place)| (name, place.split_once(':')));
     Arc::new(Frame {
         kind: FrameKind::Managed,
         name: name.to_owned(),

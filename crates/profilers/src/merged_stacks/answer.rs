@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use model::{
-    Body, Cell, Column, Cost, Frame, Section, Stack, Stacks, Table, Unit, WindowEnd,
-};
+use model::{Body, Cell, Column, Cost, Frame, Section, Stack, Stacks, Table, Unit, WindowEnd};
 
 use super::tree;
 use crate::Settings;
@@ -87,7 +85,9 @@ fn summary(sight: &Sight) -> String {
 fn plural(words: &str) -> String {
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     match first {
-        "waits" | "runs" | "sleeps" => format!("{} {rest}", first.trim_end_matches('s')).trim_end().to_owned(),
+        "waits" | "runs" | "sleeps" => {
+            format!("{} {rest}", first.trim_end_matches('s')).trim_end().to_owned()
+        }
         _ => words.to_owned(),
     }
 }
@@ -121,7 +121,8 @@ fn places(shown: &[&Seen]) -> Section {
 
 /// The program's own method, or else the innermost that has a name.
 fn place(thread: &Seen) -> String {
-    let innermost = || thread.frames.iter().map(AsRef::as_ref).find(|frame: &&Frame| frame.name != blame::UNNAMED);
+    let innermost =
+        || thread.frames.iter().map(AsRef::as_ref).find(|frame: &&Frame| frame.name != blame::UNNAMED);
     match thread.own_frame().or_else(innermost) {
         Some(frame) => blame::place(frame),
         None => "native code".to_owned(),
@@ -196,7 +197,11 @@ fn thread_table(sight: &Sight) -> Section {
             Cell::from(thread.inside),
             Cell::from(thread.name.as_str()),
             Cell::from(kind),
-            if is_native { Cell::from(thread.state.map(process_view::TaskState::word)) } else { Cell::from(thread.why.words()) },
+            if is_native {
+                Cell::from(thread.state.map(process_view::TaskState::word))
+            } else {
+                Cell::from(thread.why.words())
+            },
             if is_native { Cell::Missing } else { Cell::from(place(thread)) },
             Cell::from(thread.waits_in.clone()),
             Cell::from(thread.processor.map(|processor| processor.ran_ns)),
@@ -229,7 +234,10 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
         notes.push("Of the deepest stacks outer frames are missing.".to_owned());
     }
     if !sight.waits_told {
-        notes.push("The kernel does not tell this user which system calls threads wait in; root may see them.".to_owned());
+        notes.push(
+            "The kernel does not tell this user which system calls threads wait in; root may see them."
+                .to_owned(),
+        );
     }
     let mut names = sight.threads.iter().map(|thread| thread.name.as_str());
     if sight.threads.len() > 1
@@ -237,7 +245,8 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
         && names.all(|name| name == first)
     {
         notes.push(
-            "All threads have the same name: this runtime does not give the names of threads to the system.".to_owned(),
+            "All threads have the same name: this runtime does not give the names of threads to the system."
+                .to_owned(),
         );
     }
     notes

@@ -18,8 +18,9 @@ const LIB: &str = "System.Private.CoreLib!System.Threading";
 fn about() -> About {
     About {
         cost: Cost {
-            method: "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                .to_owned(),
+            method:
+                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
+                    .to_owned(),
             pauses: Pauses { count: 1, total_ns: 900_000, longest_ns: 900_000 },
             bytes: 18_000,
             events: 1,
@@ -45,8 +46,18 @@ fn shop() -> Sight {
     let mut threads = vec![
         thread(4242, "Shop.Api", Sleeping, &[&sleep, "Shop.Program.Main@Program.cs:12"]),
         thread(4250, ".NET TP Worker", Running, &["Shop.Cart.Sum@Cart.cs:77", serve, &dispatch, &start]),
-        thread(4251, ".NET TP Worker", Sleeping, &[&enter, "Shop.Cart.Add@Cart.cs:40", serve, &dispatch, &start]),
-        thread(4252, ".NET TP Worker", Sleeping, &[&enter, "Shop.Cart.Add@Cart.cs:40", serve, &dispatch, &start]),
+        thread(
+            4251,
+            ".NET TP Worker",
+            Sleeping,
+            &[&enter, "Shop.Cart.Add@Cart.cs:40", serve, &dispatch, &start],
+        ),
+        thread(
+            4252,
+            ".NET TP Worker",
+            Sleeping,
+            &[&enter, "Shop.Cart.Add@Cart.cs:40", serve, &dispatch, &start],
+        ),
         thread(
             4253,
             ".NET TP Worker",
@@ -83,7 +94,11 @@ fn what_is_idle_is_shown_when_it_is_asked_for() {
     };
     let (hidden, shown) = (asked(&[]), asked(&["idle=show"]));
     assert!(rows(&shown) > rows(&hidden));
-    assert!(hidden.notes.iter().any(|note| note.starts_with("2 threads are not shown")), "{:?}", hidden.notes);
+    assert!(
+        hidden.notes.iter().any(|note| note.starts_with("2 threads are not shown")),
+        "{:?}",
+        hidden.notes
+    );
     assert!(!shown.notes.iter().any(|note| note.contains("not shown")), "{:?}", shown.notes);
 }
 

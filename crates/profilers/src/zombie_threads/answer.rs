@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Cost, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit, WindowEnd,
-    format_duration,
+    Body, Cell, Column, Confidence, Cost, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
+    WindowEnd, format_duration,
 };
 
 use super::judge::{Group, Looks, Verdict};
@@ -107,24 +107,31 @@ fn finding(looks: &Looks, group: &Group<'_>) -> Option<Finding> {
         Verdict::Waiting => return None,
         Verdict::Growing => (
             Confidence::High,
-            format!("Threads are started that never end: {} more within {window}, {count} by now", group.born.len()),
+            format!(
+                "Threads are started that never end: {} more within {window}, {count} by now",
+                group.born.len()
+            ),
         ),
-        Verdict::PiledUp => (
-            Confidence::Medium,
-            format!("{count} threads have piled up in one place and do nothing"),
-        ),
+        Verdict::PiledUp => {
+            (Confidence::Medium, format!("{count} threads have piled up in one place and do nothing"))
+        }
     };
     let frame = group.stuck.first().and_then(|thread| thread.own_frame())?;
     let mut finding = Finding::new("thread-leak", Severity::Warning, confidence, title)
         .culprit(blame::method(frame))
-        .evidence("Did nothing", format!("{} for {window}: no CPU, never woken", count_words(group.stuck.len() as u64)))
+        .evidence(
+            "Did nothing",
+            format!("{} for {window}: no CPU, never woken", count_words(group.stuck.len() as u64)),
+        )
         .evidence("They", group.doing.clone());
     if group.verdict == Verdict::Growing {
         let rate = rate_words(per_hour(group.born.len(), looks.window));
-        finding = finding.evidence("Growth", format!("{} born, {} ended; {rate} an hour", group.born.len(), group.ended));
+        finding = finding
+            .evidence("Growth", format!("{} born, {} ended; {rate} an hour", group.born.len(), group.ended));
     }
     if let Some((youngest, oldest)) = ages(looks, group) {
-        finding = finding.evidence("Started", format!("{} to {} ago", format_duration(oldest), format_duration(youngest)));
+        finding = finding
+            .evidence("Started", format!("{} to {} ago", format_duration(oldest), format_duration(youngest)));
     }
     if group.began != frame.name {
         finding = finding.evidence("Began in", group.began.clone());
@@ -221,10 +228,16 @@ fn notes(looks: &Looks, groups: &[Group<'_>]) -> Vec<String> {
         );
     }
     if !groups.is_empty() {
-        notes.push("The runtime does not record who started a thread; the method it began in tells what it is for.".to_owned());
+        notes.push(
+            "The runtime does not record who started a thread; the method it began in tells what it is for."
+                .to_owned(),
+        );
     }
     if looks.window < SHORTEST_PROOF {
-        notes.push("The window is too short to say anything of habits: give it some seconds with --duration.".to_owned());
+        notes.push(
+            "The window is too short to say anything of habits: give it some seconds with --duration."
+                .to_owned(),
+        );
     }
     if looks.after.lines.method_start > looks.after.lines.exact {
         notes.push("Lines are those where the methods begin.".to_owned());

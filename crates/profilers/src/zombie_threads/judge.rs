@@ -99,12 +99,14 @@ type Place = (String, String, String);
 impl Looks {
     /// The groups, worst first.
     pub(super) fn groups(&self, least: usize) -> Vec<Group<'_>> {
-        let first: HashMap<u32, &Seen> = self.before.threads.iter().map(|thread| (thread.inside, thread)).collect();
+        let first: HashMap<u32, &Seen> =
+            self.before.threads.iter().map(|thread| (thread.inside, thread)).collect();
         let mut groups: BTreeMap<Place, Group<'_>> = BTreeMap::new();
         for thread in &self.after.threads {
             let Some(place) = self.place(thread) else { continue };
             let known = first.get(&thread.inside).filter(|first| first.started == thread.started);
-            let is_stuck = known.is_some_and(|first| self.same.contains(&thread.inside) && did_nothing(first, thread));
+            let is_stuck =
+                known.is_some_and(|first| self.same.contains(&thread.inside) && did_nothing(first, thread));
             if known.is_some() && !is_stuck {
                 continue;
             }
@@ -120,7 +122,8 @@ impl Looks {
                 group.ended += 1;
             }
         }
-        let mut groups: Vec<Group<'_>> = groups.into_values().filter(|group| !group.stuck.is_empty()).collect();
+        let mut groups: Vec<Group<'_>> =
+            groups.into_values().filter(|group| !group.stuck.is_empty()).collect();
         for group in &mut groups {
             group.verdict = self.verdict(group, least);
         }
@@ -133,11 +136,16 @@ impl Looks {
     /// `None` for threads that wait as designed, whatever they wait for: those of the pool and of the framework, the main
     /// thread; and for those that run.
     fn place(&self, thread: &Seen) -> Option<Place> {
-        if !thread.managed || thread.inside == self.main || thread.in_pool() || thread.why.doing == Doing::Runs {
+        if !thread.managed
+            || thread.inside == self.main
+            || thread.in_pool()
+            || thread.why.doing == Doing::Runs
+        {
             return None;
         }
         let place = thread.own_frame()?;
-        let outermost = thread.frames.iter().rev().find(|frame| blame::is_own(frame) && frame.name != blame::UNNAMED)?;
+        let outermost =
+            thread.frames.iter().rev().find(|frame| blame::is_own(frame) && frame.name != blame::UNNAMED)?;
         Some((blame::place(place), thread.why.words(), outermost.name.clone()))
     }
 
@@ -178,7 +186,8 @@ impl Looks {
         }
         // No third of the time has more than two thirds of them.
         let third = span.div_ceil(3);
-        let within = |(at, start): (usize, &u64)| starts.partition_point(|other| *other <= start + third) - at;
+        let within =
+            |(at, start): (usize, &u64)| starts.partition_point(|other| *other <= start + third) - at;
         let most = starts.iter().enumerate().map(within).max().unwrap_or(0);
         if most * 3 > starts.len() * 2 {
             return false;

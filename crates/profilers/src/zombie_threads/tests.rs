@@ -24,8 +24,9 @@ const NOW: u64 = 20_000_000;
 fn about() -> About {
     About {
         cost: Cost {
-            method: "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                .to_owned(),
+            method:
+                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
+                    .to_owned(),
             pauses: Pauses { count: 2, total_ns: 1_700_000, longest_ns: 900_000 },
             bytes: 36_000,
             events: 2,
@@ -62,7 +63,12 @@ fn consumer(number: u32, seconds_ago: u64) -> Seen {
 }
 
 fn main_thread() -> Seen {
-    thread(4242, "Shop.Api", Sleeping, &[&format!("{LIB}.Tasks.Task.Wait"), "Shop.Program.Main@Program.cs:12"])
+    thread(
+        4242,
+        "Shop.Api",
+        Sleeping,
+        &[&format!("{LIB}.Tasks.Task.Wait"), "Shop.Program.Main@Program.cs:12"],
+    )
 }
 
 fn looks(before: Vec<Seen>, after: Vec<Seen>) -> Looks {
