@@ -16,6 +16,7 @@
 //! **Not here:** what the ids mean, analysis, finding processes.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod attached;
 mod error;
@@ -26,15 +27,17 @@ mod listen;
 mod lock_layout;
 mod locks;
 mod place;
+mod running;
 mod suits;
 
 /// The name of the agent's thread in the target.
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage, ThreadEntry,
-    WaitKind, WaitList,
+    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage,
+    ThreadEntry, WaitKind, WaitList,
 };
+pub use async_samples::AsyncSample;
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;

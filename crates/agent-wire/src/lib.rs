@@ -19,12 +19,14 @@
 //! **In:** bytes, all hostile. **Out:** messages, or a [`Damage`]. No I/O, no panic, no memory beyond one frame.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod bytes;
 mod inbox;
 mod locks;
 mod messages;
 
+pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN};
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
 pub use inbox::Inbox;

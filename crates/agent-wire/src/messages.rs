@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::async_samples::Chain;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
@@ -97,6 +98,8 @@ pub enum Ask {
     Locks(LockLayout),
     /// What threads wait for, and which objects and static fields refer to those locks.
     Owners(LockLayout),
+    /// The stacks of all managed threads, and who awaits the async methods that they run.
+    AsyncSample,
 }
 
 /// What the host says.
@@ -163,6 +166,8 @@ pub enum FromAgent {
     Class(Class),
     /// Part of an answer.
     Owner(Owner),
+    /// Part of an answer.
+    Chain(Chain),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -208,6 +213,7 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Anchors) => frame(11, |_| ()),
             FromHost::Ask(Ask::Locks(layout)) => frame(12, |body| layout.write(body)),
             FromHost::Ask(Ask::Owners(layout)) => frame(13, |body| layout.write(body)),
+            FromHost::Ask(Ask::AsyncSample) => frame(30, |_| ()),
         }
     }
 
@@ -222,6 +228,7 @@ impl Message for FromHost {
             11 => FromHost::Ask(Ask::Anchors),
             12 => FromHost::Ask(Ask::Locks(LockLayout::read(&mut reader)?)),
             13 => FromHost::Ask(Ask::Owners(LockLayout::read(&mut reader)?)),
+            30 => FromHost::Ask(Ask::AsyncSample),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -272,6 +279,7 @@ impl Message for FromAgent {
             FromAgent::Blocked(blocked) => frame(32, |body| blocked.write(body)),
             FromAgent::Class(class) => frame(33, |body| class.write(body)),
             FromAgent::Owner(owner) => frame(34, |body| owner.write(body)),
+            FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
         }
     }
 
@@ -306,6 +314,7 @@ impl Message for FromAgent {
             32 => FromAgent::Blocked(Blocked::read(&mut reader)?),
             33 => FromAgent::Class(Class::read(&mut reader)?),
             34 => FromAgent::Owner(Owner::read(&mut reader)?),
+            50 => FromAgent::Chain(Chain::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;

@@ -15,10 +15,14 @@
 
 mod agent;
 mod answers;
+mod async_samples;
 mod line;
 mod locks;
 mod memory;
 mod owners;
-#[expect(unsafe_code, reason = "the one function that the library exports, and memory that may not be there")]
+#[expect(
+    unsafe_code,
+    reason = "the one function that the library exports, where its memory comes from, and memory that may not be there"
+)]
 mod sys;
 mod visit;

@@ -1,6 +1,6 @@
 //! Who waits for which lock: read from the runtime's memory while it is suspended, at places that the host has found out.
 //!
-//! Kept meanwhile: at most [`MOST_WAITS`] waits, 1 MB, besides the stacks (see `answers.rs`).
+//! Kept meanwhile: at most [`MOST_WAITS`] waits, half a MB, besides the stacks (see `answers.rs`).
 
 use agent_wire::{Blocked, Class, FromAgent, LockLayout, WaitKind, WaitList};
 use clr_profiling::{ClassId, ClassInfo, FunctionId, Info, ModuleId, Suspended, ThreadId};
@@ -11,7 +11,7 @@ use crate::memory::{word, words};
 use crate::visit::Visit;
 
 /// Most waits that are told.
-const MOST_WAITS: usize = 8 * 1024;
+const MOST_WAITS: usize = 4 * 1024;
 /// Most waits of one thread: they are nested, and seldom more than two.
 const DEEPEST_WAIT: usize = 4;
 /// Most types of lock objects.
@@ -63,7 +63,7 @@ pub(crate) fn locks(visit: &Visit, layout: &LockLayout) -> Result<Locks, Refusal
     let mut waits = Waits::with_room();
     let mut stacks = answers::suspended(visit, |suspended, ids, answer| {
         for (index, &id) in ids.iter().enumerate() {
-            answer.walk(suspended, index, id, &mut seen);
+            answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
         let mut running: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();

@@ -4,7 +4,7 @@
 //!
 //! Two suspensions. The first finds the types of methods that run; their static fields are read from metadata while the
 //! program runs again, since that takes locks. The second finds the locks anew, because objects move meanwhile.
-//! Kept: [`MOST_STATICS`] fields with their names and [`MOST_OWNERS`] places, less than 1 MB.
+//! Kept: [`MOST_STATICS`] fields with [`LONGEST_NAMES`] bytes of names, and [`MOST_OWNERS`] places: half a MB.
 
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ const MOST_OWNERS: usize = 256;
 const MOST_CLASSES: usize = 1024;
 const MOST_FIELDS: usize = 256;
 const MOST_STATICS: usize = 4096;
+const LONGEST_NAMES: usize = 256 * 1024;
 /// Most parents of a type.
 const DEEPEST_TYPE: usize = 32;
 /// Stacks that are looked at where the heap is hidden, how much of each, and most objects that are found there.
@@ -113,7 +114,7 @@ fn running(visit: &Visit) -> Result<(Vec<(ClassId, ClassInfo)>, Pause), Refusal>
     let mut classes = Vec::with_capacity(MOST_CLASSES);
     let answer = answers::suspended(visit, |suspended, ids, answer| {
         for (index, &id) in ids.iter().enumerate() {
-            answer.walk(suspended, index, id, &mut seen);
+            answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
         let mut found: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();
@@ -128,13 +129,16 @@ fn running(visit: &Visit) -> Result<(Vec<(ClassId, ClassInfo)>, Pause), Refusal>
 /// Their static fields.
 fn static_fields(info: &Info, classes: &[(ClassId, ClassInfo)]) -> Vec<Static> {
     let mut statics = Vec::new();
+    let mut bytes = 0;
     let mut room = vec![Token(0); MOST_FIELDS];
     for (id, class) in classes {
         let Ok(metadata) = info.metadata(class.module) else { continue };
         let count = metadata.fields(class.token, &mut room).unwrap_or(0);
         for &token in room.get(..count).unwrap_or_default() {
             let Ok((name, flags)) = metadata.field(token) else { continue };
-            if flags & STATIC != 0 && flags & LITERAL == 0 && statics.len() < MOST_STATICS {
+            let has_room = statics.len() < MOST_STATICS && bytes + name.len() <= LONGEST_NAMES;
+            if flags & STATIC != 0 && flags & LITERAL == 0 && has_room {
+                bytes += name.len();
                 statics.push(Static { class: *id, token, name });
             }
         }

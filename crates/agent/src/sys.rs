@@ -1,11 +1,84 @@
-//! What the library exports.
+//! What the library exports, and where its memory comes from.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::Once;
 
 use clr_profiling::{Guid, HResult, get_class_object};
 
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
 use crate::agent::Agent;
+
+/// What is at least this large comes straight from the operating system.
+const LARGE: usize = 64 * 1024;
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+/// Small pieces come from the C library's allocator, which is the target's too; large ones are mappings of their own. To
+/// give a large piece back to that allocator makes it hold more back from then on, for the whole process (`malloc(3)`,
+/// M_MMAP_THRESHOLD, which moves by itself). A mapping is gone when it is given back.
+struct Memory;
+
+fn is_large(layout: Layout) -> bool {
+    layout.size() >= LARGE && layout.align() <= 4096
+}
+
+fn map(size: usize) -> *mut u8 {
+    let (protection, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::PRIVATE);
+    // SAFETY: a new mapping at an address of the system's choice.
+    let mapped = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags) };
+    mapped.map_or(ptr::null_mut(), <*mut c_void>::cast)
+}
+
+// SAFETY: mappings are as large as asked for, aligned to pages, zeroed, and nobody else's; whether a piece is one depends
+// on its layout alone, which is the same when it is given back.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout) {
+            true => map(layout.size()),
+            // SAFETY: the caller's promise.
+            false => unsafe { System.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout) {
+            true => map(layout.size()),
+            // SAFETY: the caller's promise.
+            false => unsafe { System.alloc_zeroed(layout) },
+        }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise: it was made here, with this layout, and is not used any more.
+        unsafe {
+            match is_large(layout) {
+                true => drop(munmap(piece.cast(), layout.size())),
+                false => System.dealloc(piece, layout),
+            }
+        }
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise: the size is one that a layout can have.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the caller's promise; both pieces are at least as large as what is copied, and not the same.
+        unsafe {
+            if !is_large(layout) && !is_large(wanted) {
+                return System.realloc(piece, layout, size);
+            }
+            let moved = self.alloc(wanted);
+            if !moved.is_null() {
+                ptr::copy_nonoverlapping(piece, moved, layout.size().min(size));
+                self.dealloc(piece, layout);
+            }
+            moved
+        }
+    }
+}
 
 static FIRST: Once = Once::new();
 

@@ -9,6 +9,7 @@ use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Range, R
 use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Answer, Refusal};
+use crate::async_samples::{self, Sample};
 use crate::line::{Line, Silence};
 use crate::locks::{self, Anchors, Locks};
 use crate::memory;
@@ -37,11 +38,13 @@ enum Made<'a> {
     Anchors(Anchors),
     Locks(Locks),
     Owners(Owners),
+    AsyncSample(Sample),
 }
 
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
+    pub(crate) async_methods: async_samples::Memory,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -60,6 +63,7 @@ impl Visit {
         Visit {
             info,
             fault,
+            async_methods: async_samples::Memory::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -79,6 +83,11 @@ impl Visit {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// Whether nobody waits for an answer any more: the process ends, our time is over, or the host is gone.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.has_ended() || Instant::now() >= self.until || self.line.get().is_some_and(Line::is_broken)
+    }
+
     /// Whether it has called us since we last asked ourselves.
     pub(crate) fn was_seen(&self) -> bool {
         self.seen.load(Ordering::Acquire)
@@ -93,10 +102,19 @@ impl Visit {
                 Reason::Panic
             }
         };
+        let farewell = catch_unwind(AssertUnwindSafe(|| self.take_leave(reason)));
+        if let Err(payload) = farewell {
+            std::mem::forget(payload);
+        }
+        // Whatever became of the words, we go.
+        self.detach();
+    }
+
+    fn take_leave(&self, reason: Reason) {
+        assert!(self.fault != Some(Fault::Leaving), "a fault that was asked for");
         if let Some(line) = self.line.get() {
             let _ = line.say(&FromAgent::Leaving(reason), Instant::now() + FAREWELL);
         }
-        self.detach();
     }
 
     /// Asks the runtime to be let go. Nothing may be asked of it afterwards.
@@ -164,7 +182,9 @@ impl Visit {
         assert!(self.fault != Some(Fault::Thread), "a fault that was asked for");
         match self.serve() {
             Ok(reason) => reason,
-            Err(Silence::Timeout) => Reason::Deadline,
+            Err(Silence::Timeout) if Instant::now() >= self.until => Reason::Deadline,
+            // It does not greet, or does not read.
+            Err(Silence::Timeout) => Reason::Lost,
             Err(Silence::Lost) => Reason::Lost,
             Err(Silence::Nonsense) => Reason::Nonsense,
         }
@@ -212,6 +232,7 @@ impl Visit {
                 Ask::Anchors => Made::Anchors(locks::anchors(self)?),
                 Ask::Locks(layout) => Made::Locks(locks::locks(self, layout)?),
                 Ask::Owners(layout) => Made::Owners(owners::owners(self, layout)?),
+                Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
             })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
@@ -221,6 +242,7 @@ impl Visit {
             Ok(Ok(Made::Anchors(anchors))) => anchors.tell(&self.info, say),
             Ok(Ok(Made::Locks(locks))) => locks.tell(&self.info, say),
             Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
+            Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);

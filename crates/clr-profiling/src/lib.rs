@@ -31,10 +31,10 @@ pub use ids::{
     AppDomainId, AssemblyId, ClassId, CodeAddress, FunctionId, ModuleId, ObjectId, OsThreadId, ThreadId,
     Token,
 };
-pub use profiler::{Entry, Profiler};
+pub use profiler::{Entry, Event, Profiler};
 pub use raw::{
-    ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, Info, Metadata, ModuleInfo, RuntimeInformation,
-    Suspended, TypeDefinition, Walk, get_class_object,
+    ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, Info, Metadata, ModuleInfo, PlacedFrame,
+    RuntimeInformation, Suspended, TypeDefinition, Walk, get_class_object,
 };
 
 /// Number of functions of each interface, by its name in the runtime's `corprof.idl`; inherited ones included.

@@ -9,14 +9,15 @@ use crate::exit_code::Code;
 const OTHER_WAYS: &str =
     "drdotnet profilers   says which ones need no agent; threads, thread-time and off-cpu look from outside";
 /// Another place for the library.
-const OTHER_FOLDER: &str =
-    "DRDOTNET_AGENT_FOLDER=/path drdotnet ...   names another folder of the process, one it may load libraries from";
+const OTHER_FOLDER: &str = "DRDOTNET_AGENT_FOLDER=/path drdotnet ...   names another folder of the process, one it may load libraries from";
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Failure {
         let why = error.to_string();
-        let refused = |code| Failure::new(code, "no agent could be brought into the process").why(why.clone());
-        let failed = || Failure::new(Code::AgentFailed, "the agent in the process did not answer").why(why.clone());
+        let refused =
+            |code| Failure::new(code, "no agent could be brought into the process").why(why.clone());
+        let failed =
+            || Failure::new(Code::AgentFailed, "the agent in the process did not answer").why(why.clone());
         match error {
             AgentError::SwitchedOff { .. } => refused(Code::Unsupported).next(OTHER_WAYS),
             AgentError::OtherMachine { .. } | AgentError::OtherLibrary { .. } => {

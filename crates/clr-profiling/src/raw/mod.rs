@@ -7,6 +7,7 @@ mod factory;
 mod fence;
 mod info;
 mod metadata;
+mod placed;
 mod slots;
 mod suspended;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use classes::{ClassInfo, FieldOffset};
 pub use factory::get_class_object;
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
+pub use placed::PlacedFrame;
 pub use slots::interface_sizes;
 pub use suspended::{Frame, Suspended, Walk};
 

@@ -72,6 +72,7 @@ impl Parts<'_> {
         let count = ring.len();
         let title = match found.cycle.behind.len() {
             0 => format!("Deadlock: {count} threads wait for each other's locks"),
+            1 => format!("Deadlock: {count} threads wait for each other's locks, 1 more waits behind them"),
             more => {
                 format!("Deadlock: {count} threads wait for each other's locks, {more} more wait behind them")
             }

@@ -10,7 +10,7 @@ use model::{Cost, ThreadId, WindowEnd};
 use super::judge;
 use super::locks::{LockSeen, Runtime, waits};
 use crate::ProfilerError;
-use crate::inside::{self, Guest, Namer, Sight, Unnamed};
+use crate::inside::{self, Guest, Namer, Native, Sight, Unnamed};
 use crate::profiler::Run;
 
 /// What was seen.
@@ -137,7 +137,7 @@ fn take(guest: &mut Guest<'_>, layout: &FoundLayout) -> Result<Taken, AgentError
         None => Locks { stacks: guest.stacks()?, ..Locks::default() },
     };
     let at = Instant::now();
-    let unnamed = Unnamed::of(guest.target(), locks.stacks.clone());
+    let unnamed = Unnamed::of(guest.target(), locks.stacks.clone(), Native::Hide);
     Ok(Taken { locks, unnamed, at })
 }
 
