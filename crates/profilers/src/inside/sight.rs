@@ -135,7 +135,7 @@ impl Unnamed {
         let mut kernel: HashMap<u64, Kernel> = kernel.collect();
         if is_one_name(kernel.values().map(|kernel| kernel.name.as_str())) {
             let threads = stacks.stacks.iter().map(|stack| stack.thread);
-            for (os, name) in thread_names::read(guest.target().pid, threads) {
+            for (os, name) in thread_names::read(target.pid, threads) {
                 if let Some(kernel) = kernel.get_mut(&u64::from(os)) {
                     kernel.name = name;
                 }
