@@ -21,7 +21,7 @@ const MOST_PARTS: usize = 64 * 1024;
 /// Most bytes of an answer, likewise: all stacks are 4 MB, all methods with long names some ten more.
 const MOST_BYTES: usize = 64 << 20;
 /// Most frames of an answer, likewise.
-const MOST_FRAMES: usize = 512 * 1024;
+pub(crate) const MOST_FRAMES: usize = 512 * 1024;
 
 /// An agent in a target. Dropped, its line is cut, upon which it leaves by itself.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Attached {
     stream: UnixStream,
     inbox: Inbox,
     hello: Hello,
+    /// Bytes that came in all.
+    bytes: u64,
     /// Bytes that came since the last question.
     received: usize,
 }
@@ -70,13 +72,19 @@ pub struct Farewell {
 
 impl Attached {
     pub(crate) fn new(stream: UnixStream, inbox: Inbox, hello: Hello) -> Self {
-        Attached { stream, inbox, hello, received: 0 }
+        Attached { stream, inbox, hello, bytes: 0, received: 0 }
     }
 
     /// What the agent said first.
     #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
+    }
+
+    /// Bytes that came from it since its first words.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// All managed threads.
@@ -143,7 +151,11 @@ impl Attached {
     }
 
     /// Asks, and hands each part of the answer to `take`, which says whether it belongs there.
-    fn ask(&mut self, ask: Ask, mut take: impl FnMut(FromAgent) -> bool) -> Result<(u32, Pause), AgentError> {
+    pub(crate) fn ask(
+        &mut self,
+        ask: Ask,
+        mut take: impl FnMut(FromAgent) -> bool,
+    ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
         self.received = 0;
         // It may have left already: what it said last is still to be read.
@@ -185,6 +197,7 @@ impl Attached {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
                 Ok(length) => {
+                    self.bytes += length as u64;
                     self.received = self.received.saturating_add(length);
                     self.inbox.feed(buffer.get(..length).unwrap_or_default());
                 }

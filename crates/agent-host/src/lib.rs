@@ -16,6 +16,7 @@
 //! **Not here:** what the ids mean, analysis, finding processes.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod attached;
 mod error;
@@ -23,12 +24,23 @@ mod folder;
 mod left_behind;
 mod library;
 mod listen;
+mod lock_layout;
+mod locks;
 mod place;
 mod running;
 mod suits;
 
-pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEntry};
+/// The name of the agent's thread in the target.
+pub const THREAD_NAME: &str = "drdotnet-agent";
+
+pub use agent_wire::{
+    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Pending, Reason, Stack,
+    Stage, ThreadEntry, WaitKind, WaitList,
+};
+pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
 pub use library::{library, library_name};
+pub use lock_layout::{FoundLayout, find_lock_layout};
+pub use locks::{LockOwners, Locks};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::async_samples::{Chain, Pending};
 use crate::bytes::{Damage, Reader, Writer};
+use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
 
 /// The kind and the body of a message.
@@ -35,7 +37,7 @@ pub struct Hello {
 }
 
 /// A managed thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadEntry {
     /// The runtime's id.
     pub id: u64,
@@ -88,6 +90,18 @@ pub enum Ask {
     /// The stacks of all managed threads at one instant, and what their methods are. Methods are never asked for by id:
     /// one that was unloaded meanwhile would crash the runtime.
     Stacks,
+    /// Parts of the target's memory, as they are.
+    Read(Vec<Range>),
+    /// All managed threads, and the application domain.
+    Anchors,
+    /// The stacks of all managed threads, and what they wait for, at one instant.
+    Locks(LockLayout),
+    /// What threads wait for, and which objects and static fields refer to those locks.
+    Owners(LockLayout),
+    /// The stacks of all managed threads, and who awaits the async methods that they run.
+    AsyncSample,
+    /// All async methods that are not finished, and who awaits them (9 and newer).
+    AsyncCensus,
 }
 
 /// What the host says.
@@ -144,6 +158,20 @@ pub enum FromAgent {
     Stack(Stack),
     /// Part of an answer.
     Method(Method),
+    /// Part of an answer: the parts of memory that were asked for, in their order; none where nothing can be read.
+    Memory(Vec<Option<Vec<u8>>>),
+    /// Part of an answer: the application domain.
+    Domain(u64),
+    /// Part of an answer.
+    Blocked(Blocked),
+    /// Part of an answer.
+    Class(Class),
+    /// Part of an answer.
+    Owner(Owner),
+    /// Part of an answer.
+    Chain(Chain),
+    /// Part of an answer.
+    Pending(Pending),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -185,6 +213,12 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Threads) => frame(2, |_| ()),
             FromHost::Ask(Ask::Stacks) => frame(3, |_| ()),
             FromHost::Leave => frame(4, |_| ()),
+            FromHost::Ask(Ask::Read(ranges)) => frame(10, |body| locks::write_ranges(ranges, body)),
+            FromHost::Ask(Ask::Anchors) => frame(11, |_| ()),
+            FromHost::Ask(Ask::Locks(layout)) => frame(12, |body| layout.write(body)),
+            FromHost::Ask(Ask::Owners(layout)) => frame(13, |body| layout.write(body)),
+            FromHost::Ask(Ask::AsyncSample) => frame(30, |_| ()),
+            FromHost::Ask(Ask::AsyncCensus) => frame(31, |_| ()),
         }
     }
 
@@ -195,6 +229,12 @@ impl Message for FromHost {
             2 => FromHost::Ask(Ask::Threads),
             3 => FromHost::Ask(Ask::Stacks),
             4 => FromHost::Leave,
+            10 => FromHost::Ask(Ask::Read(locks::read_ranges(&mut reader)?)),
+            11 => FromHost::Ask(Ask::Anchors),
+            12 => FromHost::Ask(Ask::Locks(LockLayout::read(&mut reader)?)),
+            13 => FromHost::Ask(Ask::Owners(LockLayout::read(&mut reader)?)),
+            30 => FromHost::Ask(Ask::AsyncSample),
+            31 => FromHost::Ask(Ask::AsyncCensus),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -238,6 +278,15 @@ impl Message for FromAgent {
                 body.u8(*reason as u8);
             }),
             FromAgent::Detached => frame(8, |_| ()),
+            FromAgent::Memory(parts) => frame(30, |body| locks::write_memory(parts, body)),
+            FromAgent::Domain(id) => frame(31, |body| {
+                body.u64(*id);
+            }),
+            FromAgent::Blocked(blocked) => frame(32, |body| blocked.write(body)),
+            FromAgent::Class(class) => frame(33, |body| class.write(body)),
+            FromAgent::Owner(owner) => frame(34, |body| owner.write(body)),
+            FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
+            FromAgent::Pending(pending) => frame(51, |body| pending.write(body)),
         }
     }
 
@@ -267,6 +316,13 @@ impl Message for FromAgent {
             },
             7 => FromAgent::Leaving(reason(reader.u8("reason")?).ok_or(reader.damage("reason"))?),
             8 => FromAgent::Detached,
+            30 => FromAgent::Memory(locks::read_memory(&mut reader)?),
+            31 => FromAgent::Domain(reader.u64("application domain")?),
+            32 => FromAgent::Blocked(Blocked::read(&mut reader)?),
+            33 => FromAgent::Class(Class::read(&mut reader)?),
+            34 => FromAgent::Owner(Owner::read(&mut reader)?),
+            50 => FromAgent::Chain(Chain::read(&mut reader)?),
+            51 => FromAgent::Pending(Pending::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;

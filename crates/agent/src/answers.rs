@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use agent_wire::{DEEPEST_STACK, Fault, FromAgent, Method, Pause, Stack, Stage, ThreadEntry};
 use clr_profiling::{
-    Frame, FunctionId, FunctionInfo, HResult, Info, Metadata, ModuleId, ModuleInfo, Suspended, ThreadId,
-    Token, Walk,
+    ClassId, Frame, FunctionId, FunctionInfo, HResult, Info, Metadata, ModuleId, ModuleInfo, Suspended,
+    ThreadId, Token, Walk,
 };
 
 use crate::line::Silence;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long at a time, before we look whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// Places to remember a method that was seen; a power of two.
-const SEEN: usize = 4096;
+pub(crate) const SEEN: usize = 4096;
 /// How deep types are nested in each other, at most.
 const DEEPEST_NESTING: usize = 16;
 
@@ -49,7 +49,7 @@ pub(crate) struct Answer {
     frames: Vec<Frame>,
     methods: Vec<(FunctionId, FunctionInfo)>,
     modules: Vec<(ModuleId, ModuleInfo)>,
-    with_stacks: bool,
+    pub(crate) with_stacks: bool,
     left_out: usize,
     pause: Pause,
 }
@@ -102,7 +102,7 @@ pub(crate) fn stacks(visit: &Visit) -> Result<Answer, Refusal> {
 }
 
 /// Suspends, lists the threads, looks, resumes.
-fn suspended(
+pub(crate) fn suspended(
     visit: &Visit,
     look: impl FnOnce(&Suspended<'_>, &[ThreadId], &mut Answer),
 ) -> Result<Answer, Refusal> {
@@ -151,7 +151,7 @@ fn take_turn(is_unwanted: impl Fn() -> bool) -> Result<MutexGuard<'static, ()>, 
 }
 
 impl Answer {
-    fn walk(
+    pub(crate) fn walk(
         &mut self,
         suspended: &Suspended<'_>,
         index: usize,
@@ -191,7 +191,7 @@ impl Answer {
     }
 
     /// Where the methods come from. While the runtime stands still none can be unloaded, so every id is good.
-    fn look_up(&mut self, info: &Info) {
+    pub(crate) fn look_up(&mut self, info: &Info) {
         // A method stands here as often as another took its place in `seen`.
         self.methods.sort_unstable_by_key(|(id, _)| *id);
         self.methods.dedup_by_key(|(id, _)| *id);
@@ -223,6 +223,22 @@ impl Answer {
         &self,
         info: &Info,
         mut say: impl FnMut(FromAgent) -> Result<(), Silence>,
+    ) -> Result<(), Silence> {
+        self.tell_parts(info, &mut say)?;
+        let (left_out, pause) = self.end();
+        say(FromAgent::Answered { left_out, pause })
+    }
+
+    /// What did not fit, and how long the target stood still.
+    pub(crate) fn end(&self) -> (u32, Pause) {
+        (u32::try_from(self.left_out).unwrap_or(u32::MAX), self.pause)
+    }
+
+    /// Sends all but its end.
+    pub(crate) fn tell_parts(
+        &self,
+        info: &Info,
+        say: &mut impl FnMut(FromAgent) -> Result<(), Silence>,
     ) -> Result<(), Silence> {
         for thread in &self.threads {
             if !self.with_stacks {
@@ -260,14 +276,27 @@ impl Answer {
                 }))?;
             }
         }
-        let left_out = u32::try_from(self.left_out).unwrap_or(u32::MAX);
-        say(FromAgent::Answered { left_out, pause: self.pause })
+        Ok(())
+    }
+
+    /// The types of the methods that were seen, in modules that stay.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (ClassId, ModuleId)> {
+        let stays = |module: ModuleId| {
+            self.modules.iter().any(|(known, described)| *known == module && !described.collectible)
+        };
+        let methods = self.methods.iter().map(|(_, method)| (method.class, method.module));
+        methods.filter(move |(class, module)| *class != ClassId(0) && stays(*module))
     }
 }
 
 /// The names of a method's type and of the method.
 fn named(metadata: &Metadata, method: Token) -> Option<(String, String)> {
-    let (mut class, name) = metadata.method(method).ok()?;
+    let (class, name) = metadata.method(method).ok()?;
+    Some((full_name(metadata, class)?, name))
+}
+
+/// The name of a type, with those that it lies in.
+pub(crate) fn full_name(metadata: &Metadata, mut class: Token) -> Option<String> {
     let mut full = metadata.type_definition(class).ok()?.name;
     for _ in 0..DEEPEST_NESTING {
         let Ok(outer) = metadata.enclosing(class) else { break };
@@ -275,5 +304,5 @@ fn named(metadata: &Metadata, method: Token) -> Option<(String, String)> {
         full = format!("{}+{full}", described.name);
         class = outer;
     }
-    Some((full, name))
+    Some(full)
 }

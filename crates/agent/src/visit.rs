@@ -5,11 +5,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Reason, Stage, VERSION};
+use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Range, Reason, Stage, VERSION};
 use clr_profiling::{EventMask, HResult, Info};
 
-use crate::answers::{self, Refusal};
+use crate::answers::{self, Answer, Refusal};
+use crate::async_samples::{self, Census, Sample};
 use crate::line::{Line, Silence};
+use crate::locks::{self, Anchors, Locks};
+use crate::memory;
+use crate::owners::{self, Owners};
 
 /// How long the first words may take.
 const GREETING: Duration = Duration::from_secs(5);
@@ -27,9 +31,21 @@ const ASKS: u32 = 500;
 /// Visits with this image of the library.
 static VISITS: AtomicU32 = AtomicU32::new(0);
 
+/// An answer, ready to be told.
+enum Made<'a> {
+    Answer(Answer),
+    Memory(&'a [Range]),
+    Anchors(Anchors),
+    Locks(Locks),
+    Owners(Owners),
+    AsyncSample(Sample),
+    AsyncCensus(Census),
+}
+
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
+    pub(crate) async_methods: async_samples::Memory,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -48,6 +64,7 @@ impl Visit {
         Visit {
             info,
             fault,
+            async_methods: async_samples::Memory::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -209,14 +226,26 @@ impl Visit {
         let say = |message: FromAgent| line.say(&message, self.until.min(Instant::now() + PATIENCE));
         let made = catch_unwind(AssertUnwindSafe(|| {
             assert!(self.fault != Some(Fault::Answer), "a fault that was asked for");
-            match ask {
-                Ask::Threads => answers::threads(self),
-                Ask::Stacks => answers::stacks(self),
-            }
+            Ok(match ask {
+                Ask::Threads => Made::Answer(answers::threads(self)?),
+                Ask::Stacks => Made::Answer(answers::stacks(self)?),
+                Ask::Read(ranges) => Made::Memory(ranges),
+                Ask::Anchors => Made::Anchors(locks::anchors(self)?),
+                Ask::Locks(layout) => Made::Locks(locks::locks(self, layout)?),
+                Ask::Owners(layout) => Made::Owners(owners::owners(self, layout)?),
+                Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
+                Ask::AsyncCensus => Made::AsyncCensus(async_samples::census(self)?),
+            })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
         match made {
-            Ok(Ok(answer)) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Answer(answer))) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Memory(ranges))) => memory::tell(ranges, say),
+            Ok(Ok(Made::Anchors(anchors))) => anchors.tell(&self.info, say),
+            Ok(Ok(Made::Locks(locks))) => locks.tell(&self.info, say),
+            Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
+            Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
+            Ok(Ok(Made::AsyncCensus(census))) => census.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);

@@ -33,8 +33,8 @@ pub use ids::{
 };
 pub use profiler::{Entry, Event, Profiler};
 pub use raw::{
-    EventMask, Frame, FunctionInfo, Info, Metadata, ModuleInfo, RuntimeInformation, Suspended,
-    TypeDefinition, Walk, get_class_object,
+    ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, Info, Metadata, ModuleInfo, PlacedFrame,
+    RuntimeInformation, Suspended, TypeDefinition, Walk, get_class_object,
 };
 
 /// Number of functions of each interface, by its name in the runtime's `corprof.idl`; inherited ones included.

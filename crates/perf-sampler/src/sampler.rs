@@ -17,6 +17,7 @@ use crate::owners::Owners;
 use crate::plan::{self, Plan};
 use crate::record::{Leaving, OpenWait, Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
+use crate::sieve::Sieve;
 use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
 use crate::waits::Waits;
@@ -47,6 +48,8 @@ pub struct Counts {
     pub throttled: u64,
     /// Records of processes that were not asked for.
     pub of_others: u64,
+    /// Samples among them, which nobody can keep from being taken where the kernel takes no program from us.
+    pub samples_of_others: u64,
     /// Records that a second event told again.
     pub twice: u64,
     /// Records that were not what they said. Always 0, unless the kernel breaks its word.
@@ -60,6 +63,8 @@ pub enum Wake {
     Data,
     /// The time is over.
     Time,
+    /// A signal came: somebody may want it to end.
+    Signal,
     /// All targets have ended. What they did last can still be read.
     TargetsEnded,
 }
@@ -95,6 +100,7 @@ pub struct Sampler {
     granted: Granted,
     rings: Rings,
     events: Events,
+    sieve: Option<Sieve>,
     intake: Intake,
     followed: BTreeMap<ProcessId, Followed>,
     started: Timestamp,
@@ -160,7 +166,8 @@ impl Sampler {
         let rings = Rings::new(rings);
         let granted = granted(&plan, &rings, smaller);
         let mut events = Events::default();
-        events.watch_cpus(kernel.as_ref(), &plan, &rings.rings)?;
+        let sieve = Sieve::new(options);
+        events.watch_cpus(kernel.as_ref(), &plan, &rings.rings, sieve.as_ref())?;
         let intake = Intake {
             targets: Targets::new(&options.scope, options.children),
             owners: Owners::default(),
@@ -175,6 +182,7 @@ impl Sampler {
             granted,
             rings,
             events,
+            sieve,
             intake,
             followed: BTreeMap::new(),
             started: Timestamp::now(),
@@ -229,6 +237,9 @@ impl Sampler {
         let processes = self.intake.targets.processes.as_mut()?;
         if !processes.insert(process) {
             return None;
+        }
+        if let Some(sieve) = &self.sieve {
+            sieve.let_through(process);
         }
         let first = self.events.descriptors.len();
         let missing = self.put_into(process);
@@ -297,7 +308,8 @@ impl Sampler {
         }
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
         match rustix::event::poll(&mut waited, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Wake::Signal),
             Err(errno) => {
                 return Err(SamplerError::System { doing: "wait for samples", source: errno.into() });
             }

@@ -17,23 +17,29 @@
 #![forbid(unsafe_code)]
 
 mod allocations;
+mod async_hot_paths;
 mod blame;
 mod capped;
 mod collections;
 mod contention;
 mod cpu_unprivileged;
+mod deadlocks;
 mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
 mod hot_method;
+mod inside;
 pub mod kernel;
+mod lengths;
+mod merged_stacks;
 mod naming;
 mod parameter;
 mod profiler;
 mod ratio;
 mod registry;
 mod run;
+mod runtime_pauses;
 mod sampling;
 mod settings;
 mod shortage;
@@ -44,11 +50,15 @@ mod suggest;
 mod thread_pool;
 mod thread_time;
 mod threads;
+#[cfg(test)]
+mod walkthrough;
+mod zombie_threads;
 
+pub use agent_host::AgentError;
 pub use error::ProfilerError;
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};
 pub use run::run;
-pub use settings::{SettingError, Settings};
+pub use settings::{REDACT, SettingError, Settings};
 pub use suggest::closest;

@@ -3,30 +3,40 @@
 use thiserror::Error;
 
 use crate::allocations::Allocations;
+use crate::async_hot_paths::AsyncHotPaths;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
+use crate::deadlocks::Deadlocks;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
+use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
+use crate::runtime_pauses::RuntimePauses;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
+use crate::zombie_threads::ZombieThreads;
 
 /// All profilers, in the order in which they are listed.
 #[rustfmt::skip]
 pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
+    &MergedStacks,
+    &ZombieThreads,
+    &Deadlocks,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,
     &ThreadTime,
     &ThreadPool,
+    &AsyncHotPaths,
     &Contention,
     &Exceptions,
     &Allocations,
     &GcPauses,
+    &RuntimePauses,
 ];
 
 /// No profiler has this id.

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 1024;
 
 /// The runtime, as far as a profiler may ask it. Any thread of ours may ask.
 pub struct Info {
-    reference: Reference<InfoSlot>,
+    pub(super) reference: Reference<InfoSlot>,
 }
 
 // SAFETY: the runtime's object may be called from any thread at any time ("free threaded", corprof.idl).
