@@ -154,6 +154,11 @@ impl Guest<'_> {
         self.ask(Attached::stacks, |answer| (answer.pause, answer.left_out))
     }
 
+    /// What the agent said first.
+    pub(crate) fn hello(&self) -> &agent_host::Hello {
+        self.attached.hello()
+    }
+
     /// The process it is in.
     pub(crate) fn target(&self) -> &DotnetProcess {
         self.run.process

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_host::{AgentError, Stacks};
+use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use process_view::{ProcessorTime, Task, TaskState};
 
@@ -114,8 +115,13 @@ impl Unnamed {
     /// Takes the stacks, then looks what the kernel says.
     pub(crate) fn take(guest: &mut Guest<'_>, native: Native) -> Result<Unnamed, AgentError> {
         let stacks = guest.stacks()?;
+        Ok(Unnamed::of(guest.target(), stacks, native))
+    }
+
+    /// Looks what the kernel says of threads whose stacks were just taken.
+    pub(crate) fn of(target: &DotnetProcess, stacks: Stacks, native: Native) -> Unnamed {
         let at = Instant::now();
-        let roster = Roster::new(guest.target());
+        let roster = Roster::new(target);
         let kernel = roster.iter().flat_map(Roster::members).map(|(inside, member)| {
             let stat = member.task.stat().ok();
             let kernel = Kernel {
@@ -132,20 +138,30 @@ impl Unnamed {
         let mut kernel: HashMap<u64, Kernel> = kernel.collect();
         if is_one_name(kernel.values().map(|kernel| kernel.name.as_str())) {
             let threads = stacks.stacks.iter().map(|stack| stack.thread);
-            for (os, name) in thread_names::read(guest.target().pid, threads) {
+            for (os, name) in thread_names::read(target.pid, threads) {
                 if let Some(kernel) = kernel.get_mut(&u64::from(os)) {
                     kernel.name = name;
                 }
             }
         }
         let parked = (native == Native::Show)
-            .then(|| Parked::look(guest.target().pid, kernel.values().map(|kernel| kernel.task.id)));
-        Ok(Unnamed { stacks, kernel, parked, at })
+            .then(|| Parked::look(target.pid, kernel.values().map(|kernel| kernel.task.id)));
+        Unnamed { stacks, kernel, parked, at }
     }
 
     /// What names need to be found for.
     pub(crate) fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// A thread, as the kernel shows it, by its number in the target's namespace.
+    pub(crate) fn task(&self, inside: u32) -> Option<&Task> {
+        self.kernel.get(&u64::from(inside)).map(|kernel| &kernel.task)
+    }
+
+    /// How often a thread gave up a processor to wait, so far.
+    pub(crate) fn rests(&self, inside: u32) -> Option<u64> {
+        self.kernel.get(&u64::from(inside))?.rests
     }
 
     /// Threads whose stack is the same in a later look, to the instruction.
