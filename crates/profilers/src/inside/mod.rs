@@ -10,6 +10,7 @@
 
 mod kernel_wait;
 mod lines;
+pub(crate) mod monitor_waits;
 mod naming;
 mod parked;
 mod sight;

@@ -159,6 +159,11 @@ impl Unnamed {
         self.kernel.get(&u64::from(inside)).map(|kernel| &kernel.task)
     }
 
+    /// What a thread was doing, as the kernel saw it.
+    pub(super) fn state(&self, inside: u32) -> Option<TaskState> {
+        self.kernel.get(&u64::from(inside))?.state
+    }
+
     /// How often a thread gave up a processor to wait, so far.
     pub(crate) fn rests(&self, inside: u32) -> Option<u64> {
         self.kernel.get(&u64::from(inside))?.rests
