@@ -35,7 +35,7 @@ pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
     Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Pending, Reason, Stack,
-    Stage, ThreadEntry, WaitKind,
+    Stage, ThreadEntry, WaitKind, WaitList,
 };
 pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
