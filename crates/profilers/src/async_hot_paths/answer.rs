@@ -254,7 +254,9 @@ impl Shown<'_> {
                 Cell::from(percent(child.total.cpu_ns, self.total.cpu_ns)),
                 Cell::from(child.itself.cpu_ns),
                 Cell::from(child.total.blocked_ns),
-                Cell::from(self.in_flight.filter(|_| child.is_async).map(|_| wall(child.in_flight, self.about))),
+                Cell::from(
+                    self.in_flight.filter(|_| child.is_async).map(|_| wall(child.in_flight, self.about)),
+                ),
             ],
             children: self.nodes(child),
         };
