@@ -54,6 +54,12 @@ fn looking_again_and_again_harms_no_program() {
         for _ in 0..100 {
             attached.async_sample().expect("a sample");
         }
+        // A stranger's server, which has none of its async methods running; it awaits its input.
+        if runtime == Runtime::Net10 {
+            attached.async_census().expect("what there is");
+            let census = attached.async_census().expect("a count");
+            assert!(census.pending.iter().any(|pending| pending.links.len() > 1), "{census:?}");
+        }
         assert!(attached.leave().expect("it leaves").confirmed);
         assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
     });
