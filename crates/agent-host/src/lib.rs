@@ -34,10 +34,10 @@ mod suits;
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Reason, Stack, Stage,
-    ThreadEntry, WaitKind, WaitList,
+    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Pending, Reason, Stack,
+    Stage, ThreadEntry, WaitKind, WaitList,
 };
-pub use async_samples::AsyncSample;
+pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use agent_wire::{
-    Ask, Attach, Blocked, Class, DEEPEST_STACK, Fault, FromAgent, FromHost, Hello, Inbox, LONGEST_FRAME,
-    LockLayout, MOST_BYTES, MOST_RANGES, Message, Method, Owner, Pause, Range, Reason, Stack, Stage,
-    ThreadEntry, Token, VERSION, WaitKind, WaitList, class_id,
+    Ask, Attach, Blocked, Chain, ChainEnd, Class, DEEPEST_STACK, Fault, FromAgent, FromHost, Hello, Inbox,
+    LONGEST_FRAME, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method, Owner, Pause, Pending, Range,
+    Reason, Stack, Stage, ThreadEntry, Token, VERSION, WaitKind, WaitList, class_id,
 };
 use proptest::prelude::*;
 
@@ -61,6 +61,13 @@ fn from_agent() -> Vec<FromAgent> {
             module: "/a/b.dll".into(),
             name: "A.B".into(),
         }),
+        FromAgent::Pending(Pending { count: 12, links: vec![0x9000] }),
+        FromAgent::Chain(Chain {
+            thread: 7,
+            resumed_by: 3,
+            links: vec![0x7000, 0x8000],
+            end: ChainEnd::Unknown,
+        }),
         FromAgent::Owner(Owner { lock: 0x7000, class: 0x8000, field: "_gate".into(), is_static: true }),
     ]
 }
@@ -77,6 +84,8 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::Anchors),
         FromHost::Ask(Ask::Locks(thread)),
         FromHost::Ask(Ask::Owners(local)),
+        FromHost::Ask(Ask::AsyncSample),
+        FromHost::Ask(Ask::AsyncCensus),
     ]
 }
 
@@ -172,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_read_without_a_panic(which in 0usize..13, at in any::<prop::sample::Index>(), value: u8) {
+    fn a_changed_byte_is_read_without_a_panic(which in 0usize..15, at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = from_agent()[which].encode();
         let at = at.index(bytes.len());
         bytes[at] = value;

@@ -24,7 +24,8 @@ pub(crate) struct Parked {
 impl Parked {
     /// Looks at those threads that wait.
     pub(crate) fn look(pid: ProcessId, threads: impl IntoIterator<Item = ThreadId>) -> Parked {
-        let mut parked = Parked { intake: Intake::new(DEEPEST), pid, started: Timestamp::now(), allowed: true };
+        let mut parked =
+            Parked { intake: Intake::new(DEEPEST), pid, started: Timestamp::now(), allowed: true };
         parked.intake.follow(pid);
         for id in threads.into_iter().take(MOST) {
             let thread = Thread { process: pid, id };

@@ -11,7 +11,7 @@ use process_view::{ProcessorTime, Task, TaskState};
 
 use super::naming::{Lines, Named, NamedThread, Namer};
 use super::parked::Parked;
-use super::{Guest, kernel_wait};
+use super::{Guest, kernel_wait, thread_names};
 use crate::blame;
 use crate::sampling::{Doing, POOL_DISPATCH, Roster, plain, told_by};
 use crate::threads::kind_of_work;
@@ -132,7 +132,15 @@ impl Unnamed {
             };
             (inside, kernel)
         });
-        let kernel: HashMap<u64, Kernel> = kernel.collect();
+        let mut kernel: HashMap<u64, Kernel> = kernel.collect();
+        if is_one_name(kernel.values().map(|kernel| kernel.name.as_str())) {
+            let threads = stacks.stacks.iter().map(|stack| stack.thread);
+            for (os, name) in thread_names::read(target.pid, threads) {
+                if let Some(kernel) = kernel.get_mut(&u64::from(os)) {
+                    kernel.name = name;
+                }
+            }
+        }
         let parked = (native == Native::Show)
             .then(|| Parked::look(target.pid, kernel.values().map(|kernel| kernel.task.id)));
         Unnamed { stacks, kernel, parked, at }
@@ -237,6 +245,11 @@ impl Seen {
         seen
     }
 
+    /// Its number, as the kernel shows it to us if it does.
+    pub(crate) fn tid(&self) -> u32 {
+        self.task.map_or(self.inside, |task| task.id.0)
+    }
+
     /// Whether it belongs to the thread pool.
     pub(crate) fn in_pool(&self) -> bool {
         let loops = |frame: &Arc<Frame>| {
@@ -321,4 +334,11 @@ pub(crate) fn names(threads: &[&Seen]) -> Vec<String> {
         names.push(format!("{more} other names"));
     }
     names
+}
+
+/// Whether all threads have the name of the process, because the runtime gives them none.
+fn is_one_name<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let mut names = names.filter(|name| *name != agent_host::THREAD_NAME);
+    let Some(first) = names.next() else { return false };
+    names.all(|name| name == first)
 }

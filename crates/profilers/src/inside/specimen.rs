@@ -43,5 +43,10 @@ pub(crate) fn thread(inside: u32, name: &str, state: TaskState, frames: &[&str])
 
 /// All of them.
 pub(crate) fn sight(threads: Vec<Seen>) -> Sight {
-    Sight { threads, lines: super::Lines { exact: 9, method_start: 0 }, waits_told: true, native_refused: false }
+    Sight {
+        threads,
+        lines: super::Lines { exact: 9, method_start: 0 },
+        waits_told: true,
+        native_refused: false,
+    }
 }
