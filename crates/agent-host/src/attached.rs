@@ -139,7 +139,11 @@ impl Attached {
     }
 
     /// Asks, and hands each part of the answer to `take`, which says whether it belongs there.
-    fn ask(&mut self, ask: Ask, mut take: impl FnMut(FromAgent) -> bool) -> Result<(u32, Pause), AgentError> {
+    pub(crate) fn ask(
+        &mut self,
+        ask: Ask,
+        mut take: impl FnMut(FromAgent) -> bool,
+    ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
         self.say(&FromHost::Ask(ask), until)?;
         for _ in 0..MOST_PARTS {
@@ -159,6 +163,11 @@ impl Attached {
             problem: "a part that belongs to no answer",
             offset: 0,
         }))
+    }
+
+    /// Says something that needs no answer.
+    pub(crate) fn tell(&mut self, message: &FromHost) -> Result<(), AgentError> {
+        self.say(message, Instant::now() + ANSWER)
     }
 
     fn say(&mut self, message: &FromHost, until: Instant) -> Result<(), AgentError> {

@@ -3,7 +3,7 @@
 //! ```text
 //!  library (carried inside) --> place: a file in the target's temp folder --+
 //!  token, listen: a socket in the same folder ------------------------------+--> attach (diagnostics-ipc) --> Attached
-//!                                                                                 threads, stacks, leave <-- wire --> agent
+//!                                                                                 threads, stacks, heap, leave <-- wire --> agent
 //! ```
 //!
 //! **In:** a pid and a client for its runtime. **Out:** [`Attached`], whose agent answers and can be told to leave; when it
@@ -20,14 +20,19 @@ mod attach;
 mod attached;
 mod error;
 mod folder;
+mod heap;
 mod left_behind;
 mod library;
 mod listen;
 mod place;
 mod suits;
 
-pub use agent_wire::{Fault, Hello, Method, Pause, Reason, Stack, Stage, ThreadEntry};
+pub use agent_wire::{
+    Fault, Field, Follow, HeapType, Hello, Layout, MOST_BYTES, Method, Object, Pause, Pick, Plan, Reason,
+    Sample, Stack, Stage, ThreadEntry,
+};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
+pub use heap::{HeapObjects, HeapTypes};
 pub use library::{library, library_name};

@@ -21,11 +21,16 @@
 
 mod attach;
 mod bytes;
+mod heap;
 mod inbox;
 mod messages;
 
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
+pub use heap::{
+    Field, Follow, HeapType, Layout, MOST_BYTES, MOST_FIELDS, MOST_LAYOUTS, MOST_PLANNED, Object, Pick, Plan,
+    Sample,
+};
 pub use inbox::Inbox;
 pub use messages::{
     Ask, Frame, FromAgent, FromHost, Hello, Message, Method, Pause, Reason, Stack, Stage, ThreadEntry,

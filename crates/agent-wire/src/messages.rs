@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::bytes::{Damage, Reader, Writer};
+use crate::heap::{self, HeapType, Layout, Object, Plan};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
 
 /// The kind and the body of a message.
@@ -88,6 +89,12 @@ pub enum Ask {
     /// The stacks of all managed threads at one instant, and what their methods are. Methods are never asked for by id:
     /// one that was unloaded meanwhile would crash the runtime.
     Stacks,
+    /// All types that have objects.
+    HeapTypes,
+    /// The fields of types that were told before.
+    Layouts(Vec<u64>),
+    /// The objects of the [`Plan`].
+    Objects,
 }
 
 /// What the host says.
@@ -97,6 +104,8 @@ pub enum FromHost {
     Welcome([u8; 16]),
     /// A question. One at a time.
     Ask(Ask),
+    /// What the next question is about.
+    Plan(Plan),
     /// Go.
     Leave,
 }
@@ -113,6 +122,8 @@ pub enum Stage {
     Turn,
     /// In our own code, which panicked.
     Panic,
+    /// Walking the heap.
+    Heap,
 }
 
 /// Why the agent leaves.
@@ -144,6 +155,12 @@ pub enum FromAgent {
     Stack(Stack),
     /// Part of an answer.
     Method(Method),
+    /// Part of an answer.
+    HeapType(HeapType),
+    /// Part of an answer.
+    Layout(Layout),
+    /// Part of an answer.
+    Objects(Vec<Object>),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -185,6 +202,12 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Threads) => frame(2, |_| ()),
             FromHost::Ask(Ask::Stacks) => frame(3, |_| ()),
             FromHost::Leave => frame(4, |_| ()),
+            FromHost::Ask(Ask::HeapTypes) => frame(20, |_| ()),
+            FromHost::Ask(Ask::Layouts(types)) => {
+                frame(21, |body| heap::write_ids(body, types, heap::MOST_LAYOUTS))
+            }
+            FromHost::Ask(Ask::Objects) => frame(22, |_| ()),
+            FromHost::Plan(plan) => frame(23, |body| plan.write(body)),
         }
     }
 
@@ -195,6 +218,10 @@ impl Message for FromHost {
             2 => FromHost::Ask(Ask::Threads),
             3 => FromHost::Ask(Ask::Stacks),
             4 => FromHost::Leave,
+            20 => FromHost::Ask(Ask::HeapTypes),
+            21 => FromHost::Ask(Ask::Layouts(heap::read_layouts(&mut reader)?)),
+            22 => FromHost::Ask(Ask::Objects),
+            23 => FromHost::Plan(Plan::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -238,6 +265,12 @@ impl Message for FromAgent {
                 body.u8(*reason as u8);
             }),
             FromAgent::Detached => frame(8, |_| ()),
+            FromAgent::HeapType(told) => frame(40, |body| told.write(body)),
+            FromAgent::Layout(told) => frame(41, |body| told.write(body)),
+            FromAgent::Objects(objects) => frame(42, |body| {
+                body.u32(u32::try_from(objects.len()).unwrap_or(0));
+                objects.iter().for_each(|object| object.write(body));
+            }),
         }
     }
 
@@ -267,6 +300,12 @@ impl Message for FromAgent {
             },
             7 => FromAgent::Leaving(reason(reader.u8("reason")?).ok_or(reader.damage("reason"))?),
             8 => FromAgent::Detached,
+            40 => FromAgent::HeapType(HeapType::read(&mut reader)?),
+            41 => FromAgent::Layout(Layout::read(&mut reader)?),
+            42 => {
+                let count = reader.count(18, "number of objects")?;
+                FromAgent::Objects((0..count).map(|_| Object::read(&mut reader)).collect::<Result<_, _>>()?)
+            }
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -312,7 +351,9 @@ fn stack(reader: &mut Reader<'_>) -> Result<Stack, Damage> {
 }
 
 fn stage(code: u8) -> Option<Stage> {
-    [Stage::Suspend, Stage::Threads, Stage::Turn, Stage::Panic].into_iter().find(|&stage| stage as u8 == code)
+    [Stage::Suspend, Stage::Threads, Stage::Turn, Stage::Panic, Stage::Heap]
+        .into_iter()
+        .find(|&stage| stage as u8 == code)
 }
 
 fn reason(code: u8) -> Option<Reason> {

@@ -73,7 +73,7 @@ pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
 }
 
 /// Suspends the runtime, trying while the collector is at work until it takes too long or is not wanted any more.
-fn suspend(visit: &Visit, is_unwanted: impl Fn() -> bool) -> Result<Suspended<'_>, Refusal> {
+pub(crate) fn suspend(visit: &Visit, is_unwanted: impl Fn() -> bool) -> Result<Suspended<'_>, Refusal> {
     let began = Instant::now();
     loop {
         match visit.info.suspend(LOOK) {
@@ -127,7 +127,7 @@ fn suspended(
 }
 
 /// Waits until no other visit has the runtime suspended.
-fn take_turn() -> Result<MutexGuard<'static, ()>, Refusal> {
+pub(crate) fn take_turn() -> Result<MutexGuard<'static, ()>, Refusal> {
     let began = Instant::now();
     loop {
         match TURN.try_lock() {
@@ -235,7 +235,12 @@ impl Answer {
 
 /// The names of a method's type and of the method.
 fn named(metadata: &Metadata, method: Token) -> Option<(String, String)> {
-    let (mut class, name) = metadata.method(method).ok()?;
+    let (class, name) = metadata.method(method).ok()?;
+    named_type(metadata, class).map(|(full, _)| (full, name))
+}
+
+/// The name of a type, outer types first, and the outermost one.
+pub(crate) fn named_type(metadata: &Metadata, mut class: Token) -> Option<(String, Token)> {
     let mut full = metadata.type_definition(class).ok()?.name;
     for _ in 0..DEEPEST_NESTING {
         let Ok(outer) = metadata.enclosing(class) else { break };
@@ -243,5 +248,5 @@ fn named(metadata: &Metadata, method: Token) -> Option<(String, String)> {
         full = format!("{}+{full}", described.name);
         class = outer;
     }
-    Some((full, name))
+    Some((full, class))
 }

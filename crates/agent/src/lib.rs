@@ -3,10 +3,10 @@
 //! ```text
 //!  runtime --> DllGetClassObject (sys.rs) --> Agent (agent.rs) -- attached --> one thread (visit.rs)
 //!                                                                                |  <-- line.rs --> host
-//!                                                                                +-- answers.rs --> the runtime
+//!                                                                                +-- answers.rs, heap/ --> the runtime
 //! ```
 //!
-//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs`), nothing is printed
+//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs` and `heap/mod.rs`), nothing is printed
 //! or written to disk. It leaves when it is told to, when the host is gone, when its time is over and when its own code
 //! fails. The library stays mapped afterwards, doing nothing, and the next visit of the same build uses it again.
 //!
@@ -15,6 +15,7 @@
 
 mod agent;
 mod answers;
+mod heap;
 mod line;
 #[expect(unsafe_code, reason = "the one function that the library exports")]
 mod sys;

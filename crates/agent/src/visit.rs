@@ -9,6 +9,7 @@ use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Reason, 
 use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Refusal};
+use crate::heap;
 use crate::line::{Line, Silence};
 
 /// How long the first words may take.
@@ -30,6 +31,7 @@ static VISITS: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
+    pub(crate) heap: heap::Memory,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -48,6 +50,7 @@ impl Visit {
         Visit {
             info,
             fault,
+            heap: heap::Memory::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -170,6 +173,7 @@ impl Visit {
         loop {
             match line.hear(&mut inbox, self.until)? {
                 FromHost::Ask(ask) => self.answer(line, &ask)?,
+                FromHost::Plan(part) => self.heap.plan(part),
                 FromHost::Leave => return Ok(Reason::Told),
                 FromHost::Welcome(_) => return Ok(Reason::Nonsense),
             }
@@ -194,13 +198,17 @@ impl Visit {
         let made = catch_unwind(AssertUnwindSafe(|| {
             assert!(self.fault != Some(Fault::Answer), "a fault that was asked for");
             match ask {
-                Ask::Threads => answers::threads(self),
-                Ask::Stacks => answers::stacks(self),
+                Ask::Threads => answers::threads(self).map(Made::Stacks),
+                Ask::Stacks => answers::stacks(self).map(Made::Stacks),
+                Ask::HeapTypes => heap::types(self).map(Made::Heap),
+                Ask::Layouts(types) => Ok(Made::Heap(heap::layouts(self, types))),
+                Ask::Objects => heap::objects(self).map(Made::Heap),
             }
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
         match made {
-            Ok(Ok(answer)) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Stacks(answer))) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Heap(answer))) => answer.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);
@@ -208,6 +216,12 @@ impl Visit {
             }
         }
     }
+}
+
+/// An answer that is to be told.
+enum Made {
+    Stacks(answers::Answer),
+    Heap(heap::Answer),
 }
 
 /// What the runtime is told that leaving takes. It looks whether we are gone when that time is over, once more when it is

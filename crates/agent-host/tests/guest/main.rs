@@ -2,6 +2,7 @@
 //! the target lives on and can be visited again.
 
 mod faults;
+mod heap;
 mod hostile;
 mod placing;
 mod support;

@@ -98,6 +98,10 @@ impl Info {
         Ok(Info { reference: unsafe { Reference::query(unknown) }? })
     }
 
+    pub(super) fn reference(&self) -> &Reference<InfoSlot> {
+        &self.reference
+    }
+
     /// The newest version of `ICorProfilerInfo` that this runtime has: 11 is 3.1, 12 is 5 and 6, 13 is 7, 14 is 8, 15 is 9
     /// and 10.
     #[must_use]

@@ -1,5 +1,7 @@
 //! The metadata of a module: names.
 
+use std::ffi::c_void;
+
 use super::com::{Reference, call, text};
 use super::slots::MetadataSlot;
 use crate::{HResult, Token};
@@ -73,6 +75,48 @@ impl Metadata {
         unsafe {
             call!(self.reference, MetadataSlot::GetNestedClassProps(
                 class => Token,
+                &raw mut found => *mut Token,
+            ))?;
+        }
+        Ok(found)
+    }
+
+    /// The name of a field; cut to 511 characters.
+    pub fn field(&self, field: Token) -> Result<String, HResult> {
+        let (mut name, mut written) = ([0u16; LONGEST_NAME], 0u32);
+        let room = u32::try_from(name.len()).unwrap_or(0);
+        // SAFETY: the pointers are to live locals or null where nothing is asked for; the name has the room we say.
+        unsafe {
+            call!(self.reference, MetadataSlot::GetFieldProps(
+                field => Token,
+                std::ptr::null_mut() => *mut Token,
+                name.as_mut_ptr() => *mut u16,
+                room => u32,
+                &raw mut written => *mut u32,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut *const u8,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut u32,
+                std::ptr::null_mut() => *mut *const c_void,
+                std::ptr::null_mut() => *mut u32,
+            ))?;
+        }
+        Ok(text(&name, written))
+    }
+
+    /// The method of a type that takes nothing, gives nothing back and has this name.
+    pub fn action(&self, class: Token, name: &str) -> Result<Token, HResult> {
+        /// An instance method without parameters (ECMA-335, II.23.2.1): `HASTHIS`, none, `void`.
+        const SIGNATURE: [u8; 3] = [0x20, 0, 1];
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let mut found = Token(0);
+        // SAFETY: the name ends with a zero, the signature has the length that we say, the last is to a live local.
+        unsafe {
+            call!(self.reference, MetadataSlot::FindMethod(
+                class => Token,
+                name.as_ptr() => *const u16,
+                SIGNATURE.as_ptr() => *const u8,
+                3 => u32,
                 &raw mut found => *mut Token,
             ))?;
         }

@@ -4,6 +4,7 @@ mod callback;
 mod com;
 mod factory;
 mod fence;
+mod heap;
 mod info;
 mod metadata;
 mod slots;
@@ -12,6 +13,7 @@ mod suspended;
 mod tests;
 
 pub use factory::get_class_object;
+pub use heap::{ArrayInfo, ClassInfo, FieldOffset, HeapObject, MOST_ARGUMENTS, size_of_object};
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
 pub use slots::interface_sizes;

@@ -58,6 +58,10 @@ impl Info {
 }
 
 impl Suspended<'_> {
+    pub(super) fn info(&self) -> &Info {
+        self.info
+    }
+
     /// How long the runtime has stood still.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
