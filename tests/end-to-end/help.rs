@@ -17,6 +17,7 @@ fn every_help_text_is_as_accepted_and_fits_a_narrow_terminal() {
         ("counters-collect", &["counters", "collect", "--help"]),
         ("cpu", &["cpu", "--help"]),
         ("off-cpu", &["off-cpu", "--help"]),
+        ("stack", &["stack", "--help"]),
         ("top", &["top", "--help"]),
         ("cpu-diff", &["cpu", "diff", "--help"]),
         ("trace", &["trace", "--help"]),

@@ -27,6 +27,7 @@ pub struct Attached {
     stream: UnixStream,
     inbox: Inbox,
     hello: Hello,
+    bytes: u64,
 }
 
 /// All managed threads.
@@ -66,13 +67,19 @@ pub struct Farewell {
 
 impl Attached {
     pub(crate) fn new(stream: UnixStream, inbox: Inbox, hello: Hello) -> Self {
-        Attached { stream, inbox, hello }
+        Attached { stream, inbox, hello, bytes: 0 }
     }
 
     /// What the agent said first.
     #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
+    }
+
+    /// Bytes that came from it since its first words.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// All managed threads.
@@ -186,7 +193,10 @@ impl Attached {
             self.stream.set_read_timeout(Some(left(until).map_err(lost)?)).map_err(lost)?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
-                Ok(length) => self.inbox.feed(buffer.get(..length).unwrap_or_default()),
+                Ok(length) => {
+                    self.bytes += length as u64;
+                    self.inbox.feed(buffer.get(..length).unwrap_or_default());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(lost(error)),
             }

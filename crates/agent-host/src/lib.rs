@@ -27,6 +27,9 @@ mod listen;
 mod place;
 mod suits;
 
+/// The name of the agent's thread in the target.
+pub const THREAD_NAME: &str = "drdotnet-agent";
+
 pub use agent_wire::{
     Fault, Field, Follow, HeapType, Hello, Layout, MOST_BYTES, Method, Object, Pause, Pick, Plan, Reason,
     Sample, Stack, Stage, ThreadEntry,

@@ -36,7 +36,7 @@ pub struct Hello {
 }
 
 /// A managed thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadEntry {
     /// The runtime's id.
     pub id: u64,

@@ -79,6 +79,10 @@ pub enum Code {
     NoSymbols = 38,
     /// No symbols came: what servers sent could not be used.
     BadSymbols = 39,
+    /// No agent could be brought into the process.
+    AgentRefused = 43,
+    /// The agent was in the process, but did not answer.
+    AgentFailed = 44,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

@@ -1,5 +1,6 @@
 //! Errors to advice: what failed, why with the values seen, what to do next.
 
+mod agent;
 mod counters;
 mod dump;
 mod find;
@@ -152,6 +153,7 @@ impl From<ProfilerError> for Failure {
             ),
             ProfilerError::Runtime(error) => error.into(),
             ProfilerError::Sampling(error) => error.into(),
+            ProfilerError::Agent(error) => error.into(),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -1,5 +1,6 @@
 //! Why a profiler has no answer.
 
+use agent_host::AgentError;
 use diagnostics_ipc::IpcError;
 use perf_sampler::SamplerError;
 use process_view::ViewError;
@@ -21,6 +22,9 @@ pub enum ProfilerError {
     /// The kernel did not let us sample; it says why, and what would change that.
     #[error(transparent)]
     Sampling(#[from] SamplerError),
+    /// No agent could be brought into the process, or it did not answer.
+    #[error(transparent)]
+    Agent(AgentError),
     /// The runtime cannot be asked at all: it has no socket that this user can reach.
     #[error("the process has no diagnostics socket that can be reached")]
     NoRuntime,

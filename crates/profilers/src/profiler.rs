@@ -16,6 +16,8 @@ pub enum Engine {
     EventPipe,
     /// Samples that the kernel takes, and names of methods that the runtime tells; nothing is loaded into the process.
     Kernel,
+    /// An agent that is loaded into the process for a visit, asks its runtime, and leaves.
+    Agent,
 }
 
 impl Engine {
@@ -26,7 +28,14 @@ impl Engine {
             Engine::Proc => "/proc, nothing sent to the process",
             Engine::EventPipe => "events of the runtime, nothing loaded into the process",
             Engine::Kernel => "samples of the kernel, nothing loaded into the process",
+            Engine::Agent => "an agent in the process, which leaves when it has answered",
         }
+    }
+
+    /// Whether nothing can be had without the runtime's diagnostics socket.
+    #[must_use]
+    pub fn needs_socket(self) -> bool {
+        matches!(self, Engine::EventPipe | Engine::Agent)
     }
 }
 
@@ -37,6 +46,8 @@ pub enum Pause {
     None,
     /// All its threads are stopped for a moment at every sample.
     Samples,
+    /// All its threads are stopped for a moment at every question of the agent's.
+    Questions,
 }
 
 impl Pause {
@@ -46,6 +57,7 @@ impl Pause {
         match self {
             Pause::None => "no pause",
             Pause::Samples => "a moment at every sample",
+            Pause::Questions => "a moment, once or twice",
         }
     }
 }

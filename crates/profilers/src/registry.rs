@@ -8,16 +8,20 @@ use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
+use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
+use crate::zombie_threads::ZombieThreads;
 
 /// All profilers, in the order in which they are listed.
 #[rustfmt::skip]
 pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
+    &MergedStacks,
+    &ZombieThreads,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,

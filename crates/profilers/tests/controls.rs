@@ -45,6 +45,7 @@ healthy! {
     busy_web: "healthy-busy-web";
     code_shapes: "healthy-code-shapes";
     computation: "healthy-computation";
+    consumers: "healthy-consumers";
     idle_service: "healthy-idle-service";
     metrics: "healthy-metrics";
     parked_pool: "healthy-parked-pool";

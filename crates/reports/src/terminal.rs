@@ -50,9 +50,19 @@ impl Default for TerminalStyle {
     }
 }
 
-/// A whole report.
+/// A whole report. Of trees the heaviest nodes are drawn.
 #[must_use]
 pub fn render(report: &Report, style: &TerminalStyle) -> String {
+    draw(report, style, tree::HEAVIEST)
+}
+
+/// A report that is about its trees: they are drawn as a whole, as far as that is of use to anybody.
+#[must_use]
+pub fn render_with_trees(report: &Report, style: &TerminalStyle) -> String {
+    draw(report, style, tree::WHOLE)
+}
+
+fn draw(report: &Report, style: &TerminalStyle, most_nodes: usize) -> String {
     let mut page = Page::new(style);
     heading(&mut page, report);
     for finding in &report.findings {
@@ -64,7 +74,7 @@ pub fn render(report: &Report, style: &TerminalStyle) -> String {
         page.hanging(&[], 0, Ink::Strong, &printable(&section.title));
         match &section.body {
             Body::Table(table) => table::draw(&mut page, table, INDENT, LastColumn::Shares),
-            Body::Tree(tree) => tree::draw(&mut page, tree, INDENT),
+            Body::Tree(tree) => tree::draw(&mut page, tree, INDENT, most_nodes),
             Body::Stacks(stacks) => stacks::draw(&mut page, stacks, INDENT),
             Body::Series(series) => series::draw(&mut page, series, INDENT),
         }

@@ -91,7 +91,7 @@ impl Code {
 }
 
 /// A module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     pub(crate) path: String,
     pub(crate) pdb: Option<Guid>,

@@ -7,6 +7,7 @@ pub mod gcdump;
 pub mod kernel;
 mod sessions;
 mod spelling;
+pub mod stack;
 pub mod symbols;
 mod target;
 pub mod top;
@@ -34,6 +35,7 @@ Examples:
   drdotnet ps                              list the .NET processes
   drdotnet info -p 4242                    what one is, and what it would tell
   drdotnet cpu -p 4242                     where its CPU time goes
+  drdotnet stack -p 4242                   what its threads do right now
   drdotnet run exceptions -p 4242          ask one question
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters
@@ -79,6 +81,9 @@ pub enum Command {
     /// Where threads of a process wait: a flame graph by waiting time
     #[command(override_usage = kernel::OFF_CPU_USAGE, after_help = kernel::OFF_CPU_EXAMPLES)]
     OffCpu(OffCpuArgs),
+    /// Show what every thread does right now: all stacks, merged
+    #[command(override_usage = stack::USAGE, after_help = stack::HELP)]
+    Stack(stack::StackArgs),
     /// Show the hottest methods and threads of a process, live
     #[command(override_usage = top::USAGE, after_help = top::HELP)]
     Top(top::TopArgs),

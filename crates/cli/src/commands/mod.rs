@@ -14,6 +14,7 @@ mod profilers;
 mod ps;
 mod run;
 mod sessions;
+mod stack;
 mod stored_profile;
 mod symbols;
 mod top;
@@ -40,6 +41,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
             None => kernel::cpu(&args, screen),
         },
         Command::OffCpu(args) => kernel::off_cpu(&args, screen),
+        Command::Stack(args) => stack::stack(args, screen),
         Command::Top(args) => top::top(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),

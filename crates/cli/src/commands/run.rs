@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use discovery::DotnetProcess;
 use model::{Report, WindowEnd, format_duration, parse_duration};
-use profilers::{Engine, PROFILERS, Profiler, Run, Settings, by_id};
-use reports::printable;
+use profilers::{PROFILERS, Profiler, Run, Settings, by_id};
+use reports::{TerminalStyle, printable};
 use sessions::RunningSession;
 
 use super::keeping;
@@ -38,6 +38,7 @@ struct Plan {
     duration: std::time::Duration,
     output: Option<PathBuf>,
     json: bool,
+    render: fn(&Report, &TerminalStyle) -> String,
 }
 
 impl Plan {
@@ -51,27 +52,37 @@ impl Plan {
             duration: args.duration.as_deref().map_or(Ok(spec.duration), parse_duration)?,
             output: args.output.clone(),
             json: args.json,
+            render: reports::terminal::render,
         })
     }
 }
 
 /// Asks one question.
 pub fn run(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
-    let plan = Plan::new(args)?;
+    carry_out(&Plan::new(args)?, args, screen)
+}
+
+/// The same, with trees drawn as a whole.
+pub fn run_with_trees(args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
+    let plan = Plan { render: reports::terminal::render_with_trees, ..Plan::new(args)? };
+    carry_out(&plan, args, screen)
+}
+
+fn carry_out(plan: &Plan, args: &RunArgs, screen: &Screen) -> Result<(), Failure> {
     let second = if args.target.command.is_empty() { Second::EndsAtOnce } else { Second::IsIgnored };
     let interrupt =
         Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     if args.target.command.is_empty() {
         let process = select(&args.target.which())?;
-        if plan.profiler.spec().engine == Engine::EventPipe
+        if plan.profiler.spec().engine.needs_socket()
             && let Some(failure) = unreachable(&process)
         {
             return Err(failure);
         }
-        return ask(&plan, &process, None, &interrupt, screen);
+        return ask(plan, &process, None, &interrupt, screen);
     }
     let (program, process) = launching::start(&args.target.command, &interrupt)?;
-    ask(&plan, &process, Some(program), &interrupt, screen)
+    ask(plan, &process, Some(program), &interrupt, screen)
 }
 
 fn ask(
@@ -118,11 +129,8 @@ fn deliver(
     started_here: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let text = if plan.json {
-        reports::json::render(report)
-    } else {
-        reports::terminal::render(report, &screen.report_style())
-    };
+    let text =
+        if plan.json { reports::json::render(report) } else { (plan.render)(report, &screen.report_style()) };
     let shown = output::to_stdout(&text);
     let kept = keeping::kept_words(session.folder(), plan.output.is_some());
     session

@@ -86,6 +86,23 @@ impl Task {
         clock.read().map(|_| clock)
     }
 
+    /// The system call that it waits in, by its number on this kind of processor. `None` if it waits in none, or for those
+    /// who may not trace it.
+    #[must_use]
+    pub fn system_call(&self) -> Option<u32> {
+        let text = read_line(self.process, &self.path("syscall")).ok()?;
+        // A thread that runs says so, and one that waits outside of a call has the number -1.
+        text.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// The kernel's function that it waits in. `None` if it does not wait, or for those who may not trace it.
+    #[must_use]
+    pub fn kernel_function(&self) -> Option<String> {
+        let text = read_line(self.process, &self.path("wchan")).ok()?;
+        let name = text.trim();
+        (!name.is_empty() && name != "0").then(|| name.to_owned())
+    }
+
     /// Its name; readable by everybody.
     pub fn name(&self) -> Result<String, ViewError> {
         read_line(self.process, &self.path("comm")).map(|name| name.trim_end_matches('\n').to_owned())

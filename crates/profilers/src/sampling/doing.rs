@@ -10,7 +10,7 @@ use crate::ratio::percent;
 
 /// Every work item of the thread pool runs below the first of these methods, on every runtime, and on old ones below the
 /// second too: stacks of the kernel may miss one of them.
-const POOL_DISPATCH: &[&str] = &[
+pub(crate) const POOL_DISPATCH: &[&str] = &[
     "System.Threading.ThreadPoolWorkQueue.Dispatch",
     "System.Threading._ThreadPoolWaitCallback.PerformWaitCallback",
 ];
@@ -208,7 +208,7 @@ fn outside(calls: &Calls, stack: StackKey) -> Told {
 
 /// A name without what makes it generic, so that it can be compared: `` Task`1[System.Decimal].get_Result `` and
 /// `Task<decimal>.get_Result` are both `Task.get_Result`.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut depth = 0u32;
     let mut letters = name.chars().peekable();
@@ -225,7 +225,7 @@ fn plain(name: &str) -> String {
     plain
 }
 
-fn told_by(name: &str) -> Option<Doing> {
+pub(crate) fn told_by(name: &str) -> Option<Doing> {
     let (type_name, method) = name.rsplit_once('.')?;
     match type_name {
         "System.Threading.Tasks.Task" if method.contains("Wait") || method.starts_with("GetResult") => {

@@ -22,7 +22,7 @@ use crate::ratio::percent;
 #[cfg(test)]
 pub(crate) use calls::examples;
 pub(crate) use calls::{Calls, Framework, MethodId};
-pub(crate) use doing::{Doing, Doings, KindCount, Kinds, Mode};
+pub(crate) use doing::{Doing, Doings, KindCount, Kinds, Mode, POOL_DISPATCH, plain, told_by};
 pub(crate) use pauses::PauseMeter;
 pub(crate) use roster::Roster;
 pub(crate) use sync_over_async::{BlockedPool, sync_over_async};

@@ -121,6 +121,8 @@ pub const HEALTHY: &[(&str, Runtime)] = &[
     ("healthy-busy-aspnet", Runtime::Net9),
     ("healthy-computation", Runtime::Net31),
     ("healthy-computation", Runtime::Net9),
+    ("healthy-consumers", Runtime::Net31),
+    ("healthy-consumers", Runtime::Net9),
     ("healthy-idle-service", Runtime::Net8),
     ("healthy-parked-pool", Runtime::Net31),
     ("healthy-parked-pool", Runtime::Net9),

@@ -107,7 +107,7 @@ fn a_large_tree_shows_its_heaviest_nodes() {
     let root = Node { label: "Root".to_owned(), values: vec![Cell::Number(500_500)], children };
     let tree = Tree { columns: vec![Column::new("n", "Count", Unit::Count)], roots: vec![root] };
     let mut page = Page::new(&narrow(60));
-    tree::draw(&mut page, &tree, 2);
+    tree::draw(&mut page, &tree, 2, tree::HEAVIEST);
     let text = page.finish();
     assert!(text.contains("Root") && text.contains("└─ N1000") && !text.contains("N971"), "{text}");
     assert!(text.contains("… and 971 smaller nodes"), "{text}");
@@ -122,7 +122,7 @@ fn a_deep_tree_stays_on_the_page() {
     }
     let tree = Tree { columns: vec![Column::new("n", "Count", Unit::Count)], roots: vec![node] };
     let mut page = Page::new(&narrow(60));
-    tree::draw(&mut page, &tree, 2);
+    tree::draw(&mut page, &tree, 2, tree::HEAVIEST);
     let text = page.finish();
     assert!(text.lines().all(|line| width(line) <= 60), "{text}");
     assert!(text.contains("[20] Deepest"), "{text}");

@@ -12,7 +12,9 @@ use crate::hostile::printable;
 use crate::phrases::counted;
 
 /// Nodes that are drawn; a call tree has thousands, and the other formats show them.
-const MOST_NODES: usize = 30;
+pub(super) const HEAVIEST: usize = 30;
+/// Nodes that are drawn of a tree that is shown for its own sake.
+pub(super) const WHOLE: usize = 500;
 /// Columns of one level of lines, such as `├─ `.
 const STEP: usize = 3;
 
@@ -23,9 +25,9 @@ struct Branch<'a> {
     rails: Vec<bool>,
 }
 
-pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize) {
+pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize, most: usize) {
     let margin = " ".repeat(indent);
-    let (branches, left_out) = branches(tree);
+    let (branches, left_out) = branches(tree, most);
     if branches.is_empty() {
         page.line(&[(Ink::Plain, &margin), (Ink::Faint, NOTHING)]);
         return;
@@ -53,9 +55,9 @@ pub(super) fn draw(page: &mut Page, tree: &Tree, indent: usize) {
 }
 
 /// The nodes that are drawn, parents before children, and how many are not.
-fn branches(tree: &Tree) -> (Vec<Branch<'_>>, usize) {
+fn branches(tree: &Tree, most: usize) -> (Vec<Branch<'_>>, usize) {
     let all = all_branches(tree, |_| true);
-    if all.len() <= MOST_NODES {
+    if all.len() <= most {
         return (all, 0);
     }
     // The heaviest: a node is no heavier than the one above it, so what is drawn hangs together.
@@ -63,8 +65,8 @@ fn branches(tree: &Tree) -> (Vec<Branch<'_>>, usize) {
         all.iter().enumerate().map(|(at, branch)| (at, weight(branch.node))).collect();
     order.sort_by(|(a, light), (b, heavy)| heavy.total_cmp(light).then(a.cmp(b)));
     let drawn: HashSet<*const Node> =
-        order.iter().take(MOST_NODES).map(|(at, _)| std::ptr::from_ref(all[*at].node)).collect();
-    let left_out = all.len() - MOST_NODES;
+        order.iter().take(most).map(|(at, _)| std::ptr::from_ref(all[*at].node)).collect();
+    let left_out = all.len() - most;
     (all_branches(tree, |node| drawn.contains(&std::ptr::from_ref(node))), left_out)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use model::Frame;
 use nettrace::{CodeAddress, Guid};
 use object::ReadCache;
-use runtime_events::ModuleId;
+use runtime_events::{MetadataToken, ModuleId};
 
 use super::files::{Files, is_missing};
 use super::pe::DebugInfo;
@@ -37,12 +37,19 @@ pub struct SourceLine {
     pub kind: LineKind,
 }
 
+/// A module: by the runtime's id, or by its path where no more is known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id(ModuleId),
+    Path(String),
+}
+
 /// Finds file and line in the symbol files of one process's modules. They are opened when a method of theirs is looked
 /// up, and kept.
 #[derive(Debug, Default)]
 pub struct SourceLookup {
     files: Files,
-    pdbs: HashMap<ModuleId, Result<PortablePdb, SymbolError>>,
+    pdbs: HashMap<Key, Result<PortablePdb, SymbolError>>,
 }
 
 impl SourceLookup {
@@ -78,16 +85,26 @@ impl SourceLookup {
         if matches!(method.kind(), MethodKind::Dynamic | MethodKind::Stub) {
             return None;
         }
-        let row = MethodRow::of(method.token())?;
-        let pdb = self.pdb(method)?;
-        let points = pdb.points(row).ok()?;
-        let il = method.il_offset(address, position);
-        let (point, kind) = match il {
-            Some(il) => (point_at(&points, il)?, LineKind::Exact),
-            None => (first(&points)?, LineKind::MethodStart),
-        };
-        let file = pdb.document(point.document).ok()??;
-        Some(SourceLine { file, line: point.line?, kind })
+        let id = method.module();
+        let pdb = self.pdb(Key::Id(id), || method.map.module(id).cloned())?;
+        line_in(pdb, method.token(), method.il_offset(address, position))
+    }
+
+    /// File and line of a method, at this place of its IL, of which nothing is known but its module's file and its row.
+    pub fn line_of(&mut self, module: &str, token: MetadataToken, il: Option<u32>) -> Option<SourceLine> {
+        let pdb = self.pdb(Key::Path(module.to_owned()), || {
+            Some(Module { path: module.to_owned(), ..Module::default() })
+        })?;
+        line_in(pdb, token, il)
+    }
+
+    /// File and line of an await in a state machine's `MoveNext`, by the number of the await: its state.
+    pub fn await_line(&mut self, module: &str, token: MetadataToken, number: u32) -> Option<SourceLine> {
+        let pdb = self.pdb(Key::Path(module.to_owned()), || {
+            Some(Module { path: module.to_owned(), ..Module::default() })
+        })?;
+        let offsets = pdb.await_offsets(MethodRow::of(token)?);
+        line_in(pdb, token, Some(*offsets.get(usize::try_from(number).ok()?)?))
     }
 
     /// Why modules whose methods were looked up have no lines. A module that simply has no symbol file is among them.
@@ -95,18 +112,17 @@ impl SourceLookup {
         self.pdbs.values().filter_map(|pdb| pdb.as_ref().err())
     }
 
-    /// The symbol file of a method's module.
-    fn pdb(&mut self, method: &MethodRef<'_>) -> Option<&PortablePdb> {
-        let id = method.module();
-        if !self.pdbs.contains_key(&id) {
-            let found = self.open(method.map.module(id)?);
+    /// The symbol file of a module.
+    fn pdb(&mut self, key: Key, module: impl FnOnce() -> Option<Module>) -> Option<&PortablePdb> {
+        if !self.pdbs.contains_key(&key) {
+            let found = self.open(&module()?);
             let held = |pdb: &Result<PortablePdb, _>| pdb.as_ref().map_or(0, PortablePdb::len);
             if self.pdbs.values().map(held).sum::<usize>() + held(&found) > MAX_HELD_BYTES {
                 self.pdbs.retain(|_, pdb| pdb.is_err());
             }
-            self.pdbs.insert(id, found);
+            self.pdbs.insert(key.clone(), found);
         }
-        self.pdbs.get(&id)?.as_ref().ok()
+        self.pdbs.get(&key)?.as_ref().ok()
     }
 
     fn open(&self, module: &Module) -> Result<PortablePdb, SymbolError> {
@@ -163,6 +179,16 @@ impl SourceLookup {
             Err(source) => Err(SymbolError::Unreadable { path: path.into(), source }),
         }
     }
+}
+
+fn line_in(pdb: &PortablePdb, token: MetadataToken, il: Option<u32>) -> Option<SourceLine> {
+    let points = pdb.points(MethodRow::of(token)?).ok()?;
+    let (point, kind) = match il {
+        Some(il) => (point_at(&points, il)?, LineKind::Exact),
+        None => (first(&points)?, LineKind::MethodStart),
+    };
+    let file = pdb.document(point.document).ok()??;
+    Some(SourceLine { file, line: point.line?, kind })
 }
 
 /// Only a file of the same build has the right lines.

@@ -1,0 +1,51 @@
+//! Exact lines: the runtime is asked once to tell of all its code, with its IL maps.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use diagnostics_ipc::{Client, Level, Provider, Rundown, TraceRequest};
+use event_session::{Going, Observer, Seen, observe};
+use runtime_events::{RuntimeEvent, keyword, provider};
+use symbols::{CodeMap, RUNDOWN_FOR_LINES};
+
+/// Room for all names at once, in the target, for as long as it takes to send them.
+const BUFFER_MB: u32 = 32;
+/// How long is waited for it. The stacks are there already; without this they have lines that are less exact.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// All code of a process.
+pub(super) struct AllCode {
+    pub(super) code: CodeMap,
+    pub(super) bytes: u64,
+}
+
+struct Learner(CodeMap);
+
+impl Observer for Learner {
+    fn event(&mut self, _: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        self.0.learn(event);
+    }
+}
+
+/// A session that is stopped at once: the runtime then tells of all code that it has. `None` if it does not, or not in time.
+pub(super) fn all_code(client: Client) -> Option<AllCode> {
+    let request = TraceRequest {
+        rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
+        stacks: false,
+        ..TraceRequest::new(
+            BUFFER_MB,
+            vec![Provider::new(provider::RUNTIME, keyword::LOADER, Level::Informational)],
+        )
+    };
+    let (tell, told) = channel();
+    let thread = std::thread::Builder::new().name("lines".to_owned());
+    let started = thread.spawn(move || {
+        let driven = observe(&client, &request, Learner(CodeMap::new()), |_| Going::Stop);
+        let _ = tell
+            .send(driven.ok().map(|driven| AllCode { bytes: driven.bytes, code: driven.value.observer.0 }));
+    });
+    drop(started.ok()?);
+    let mut all = told.recv_timeout(PATIENCE).ok()??;
+    all.code.settle();
+    Some(all)
+}

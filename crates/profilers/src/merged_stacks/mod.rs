@@ -1,0 +1,65 @@
+//! `merged-stacks`: the stacks of all threads at this moment, merged.
+
+mod answer;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::time::Duration;
+
+use crate::inside::{self, Namer, Unnamed};
+use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
+use crate::{Kind, Parameter, ProfilerError};
+
+/// Shows what all threads do now.
+pub struct MergedStacks;
+
+static SPEC: Spec = Spec {
+    id: "merged-stacks",
+    name: "Merged stacks",
+    question: "What is every thread doing right now, and why does it wait?",
+    engine: Engine::Agent,
+    parameters: &[
+        Parameter {
+            name: "idle",
+            kind: Kind::Choice { options: &["hide", "show"], default: "hide" },
+            help: "whether threads that only wait for work, and native ones, are shown",
+        },
+        Parameter {
+            name: "framework",
+            kind: Kind::Choice { options: &["fold", "show"], default: "fold" },
+            help: "whether the tree shows the framework's inner methods",
+        },
+        Parameter {
+            name: "threads",
+            kind: Kind::Choice { options: &["hide", "show"], default: "hide" },
+            help: "whether every thread is listed too",
+        },
+        Parameter {
+            name: "top",
+            kind: Kind::Integer { min: 1, max: 10_000, default: 10 },
+            help: "how many different stacks to print in full at most",
+        },
+    ],
+    since: "3.1",
+    pause: Pause::Questions,
+    cost: "all threads stop once for a few milliseconds; an agent visits for half a second",
+    // One moment needs no time; this is what is waited at most for the user's sake.
+    duration: Duration::from_secs(1),
+};
+
+impl Profiler for MergedStacks {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
+        let visited = inside::visit(run, SPEC.id, Unnamed::take)?;
+        let inside::Visited { value, mut cost, notes, measured, end } = visited;
+        let mut namer = Namer::of(run.process, [value.stacks()]);
+        cost.bytes += namer.bytes();
+        let sight = value.named(&mut namer);
+        let about = answer::About { cost, notes, measured, end };
+        Ok(answer::answer(&sight, about, run.settings))
+    }
+}

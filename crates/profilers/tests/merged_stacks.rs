@@ -1,0 +1,67 @@
+//! `merged-stacks` on real programs.
+
+mod support;
+
+use model::{Body, Report};
+use support::{ids, look, look_until, rows};
+use testbed::{Runtime, shared};
+
+/// All labels of the tree.
+fn labels(report: &Report) -> Vec<String> {
+    let Some(Body::Tree(tree)) =
+        report.sections.iter().find(|known| known.id == "tree").map(|known| &known.body)
+    else {
+        return Vec::new();
+    };
+    let mut open: Vec<&model::Node> = tree.roots.iter().collect();
+    let mut labels = Vec::new();
+    while let Some(node) = open.pop() {
+        labels.push(node.label.clone());
+        open.extend(&node.children);
+    }
+    labels
+}
+
+#[test]
+fn every_thread_and_its_place_are_shown() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let target = shared().target("zombie-threads", runtime).start().expect("the patient starts");
+        let report = look_until("merged-stacks", &target, 1.0, &["threads=show"], |report| {
+            labels(report).iter().any(|label| label.starts_with("Telemetry.Exporter.Upload"))
+        });
+        println!("{runtime}: {}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
+        let labels = labels(&report);
+        assert!(
+            labels.iter().any(|label| label.contains("(ZombieThreads.cs:")),
+            "{runtime}: file and line: {labels:?}"
+        );
+        assert!(rows(&report, "threads").len() >= 12, "{runtime}");
+        assert_eq!(report.cost.pauses.count, 1, "{runtime}");
+        assert!(report.cost.pauses.longest_ns > 0 && report.cost.bytes > 0, "{runtime}: {:?}", report.cost);
+        assert!(ids(&report).is_empty());
+        assert!(target.is_alive(), "{runtime}: {}", target.stderr_text());
+    }
+}
+
+#[test]
+fn a_strangers_program_is_shown_too() {
+    let target = shared().stranger().start().expect("the stranger starts");
+    let report = look("merged-stacks", &target, 1.0, &["threads=show", "idle=show"]);
+    println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
+    let labels = labels(&report);
+    assert!(labels.iter().any(|label| label.contains("Main")), "{labels:?}");
+    assert!(target.is_alive());
+}
+
+#[test]
+fn a_starved_pool_does_not_matter() {
+    let starved = testbed::patients().iter().find(|known| known.id == "pool-starvation");
+    let Some(starved) = starved else { panic!("the patient") };
+    for runtime in starved.runtimes.iter().copied() {
+        let target = shared().target(starved.id, runtime).start().expect("the patient starts");
+        let report = look_until("merged-stacks", &target, 1.0, &[], |report| {
+            rows(report, "places").iter().any(|row| format!("{row:?}").contains("waits for a task"))
+        });
+        assert!(report.summary.contains("for a task"), "{runtime}: {}", report.summary);
+    }
+}
