@@ -10,6 +10,7 @@ use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
+use crate::stuck_tasks::StuckTasks;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
@@ -22,6 +23,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Threads,
     &MergedStacks,
     &ZombieThreads,
+    &StuckTasks,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,
