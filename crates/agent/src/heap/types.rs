@@ -27,6 +27,8 @@ struct Seen {
     count: u64,
     info: ClassInfo,
     array: Option<ArrayInfo>,
+    /// Whether the runtime told of it.
+    described: bool,
     flags: u32,
     base: u32,
     /// Its module can be unloaded, or that of an argument.
@@ -72,11 +74,12 @@ impl Types {
                 }
             }
         }
-        types.describe(&suspended, &visit.info, &memory);
+        types.describe(&suspended, &visit.info);
         types.pause.suspended = suspended.elapsed();
         drop(suspended);
         drop(turn);
         types.spread();
+        types.measure(&memory);
         Ok(types)
     }
 
@@ -104,28 +107,19 @@ impl Types {
     }
 
     /// Asks the runtime. Nothing can be unloaded meanwhile, and every id comes from a live object or from the runtime.
-    fn describe(&mut self, _: &Suspended<'_>, info: &Info, memory: &OwnMemory) {
+    fn describe(&mut self, _: &Suspended<'_>, info: &Info) {
         let mut at = 0;
         // The list grows by parents and arguments while it is walked.
         while let Some(mut seen) = self.seen.get(at).copied() {
-            let mut head = [0; 8];
-            if memory.read(seen.class.0 as u64, &mut head).is_some() {
-                let [a, b, c, d, e, f, g, h] = head;
-                (seen.flags, seen.base) =
-                    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-                seen.array = info.array(seen.class);
-                if let Some(array) = seen.array {
-                    self.meet_also(array.element);
-                } else if let Ok(found) = info.class(seen.class) {
-                    seen.info = found;
-                    self.meet_also(found.parent);
-                    found
-                        .arguments
-                        .iter()
-                        .take(found.argument_count)
-                        .for_each(|&class| self.meet_also(class));
-                    seen.collectible = self.is_collectible(info, found.module);
-                }
+            seen.array = info.array(seen.class);
+            if let Some(array) = seen.array {
+                seen.described = true;
+                self.meet_also(array.element);
+            } else if let Ok(found) = info.class(seen.class) {
+                (seen.described, seen.info) = (true, found);
+                self.meet_also(found.parent);
+                found.arguments.iter().take(found.argument_count).for_each(|&class| self.meet_also(class));
+                seen.collectible = self.is_collectible(info, found.module);
             }
             if let Some(place) = self.seen.get_mut(at) {
                 *place = seen;
@@ -175,6 +169,17 @@ impl Types {
         }
     }
 
+    /// How large objects are, of types that stay: these are there without anything standing still.
+    fn measure(&mut self, memory: &OwnMemory) {
+        for seen in self.seen.iter_mut().filter(|seen| seen.described && !seen.collectible) {
+            if let Some(head) = memory.word(seen.class.0 as u64) {
+                let [a, b, c, d, e, f, g, h] = head.to_le_bytes();
+                (seen.flags, seen.base) =
+                    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+            }
+        }
+    }
+
     /// Keeps the types that stay.
     pub(super) fn remember(&self, known: &mut HashMap<ClassId, Known>) {
         for seen in self.seen.iter().filter(|seen| !seen.collectible && seen.base != 0) {
@@ -190,7 +195,7 @@ impl Types {
         info: &Info,
         say: &mut impl FnMut(FromAgent) -> Result<(), Silence>,
     ) -> Result<(u32, Pause), Silence> {
-        let mut order: Vec<&Seen> = self.seen.iter().filter(|seen| seen.base != 0).collect();
+        let mut order: Vec<&Seen> = self.seen.iter().filter(|seen| seen.described).collect();
         order.sort_by_key(|seen| seen.info.module);
         let mut open: Option<(ModuleId, &str, Option<Metadata>)> = None;
         for seen in order {

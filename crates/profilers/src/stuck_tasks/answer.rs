@@ -187,8 +187,7 @@ fn chain_table(seen: &Seen, top: usize) -> Section {
         Column::new("awaited-by", "Awaited by", Unit::Text),
     ]);
     for chain in seen.chains.iter().take(top) {
-        let at = chain.methods().last();
-        let outer = chain.methods().split_last().map_or(&[][..], |(_, outer)| outer);
+        let (at, outer) = chain.innermost();
         let outer: Vec<Frame> = outer.iter().rev().cloned().collect();
         let awaited_by =
             if outer.is_empty() { Cell::Missing } else { Cell::from(path(&outer).replace(" -> ", " <- ")) };

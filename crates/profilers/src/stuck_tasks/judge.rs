@@ -157,6 +157,13 @@ impl Chain {
         leaf.map_or("nothing: it runs, or has not begun", |frame| frame.name.as_str())
     }
 
+    /// The innermost method, and those that await it.
+    pub(super) fn innermost(&self) -> (Option<&Frame>, &[Frame]) {
+        let methods = self.methods();
+        let at = methods.iter().rposition(|frame| frame.module.is_some()).or(methods.len().checked_sub(1));
+        at.map_or((None, methods), |at| (methods.get(at), methods.get(..at).unwrap_or_default()))
+    }
+
     /// The innermost method of the program's own; if there is none, the innermost.
     pub(super) fn waiting(&self) -> Option<&Frame> {
         let innermost = || self.methods().iter().rev();

@@ -6,7 +6,7 @@ use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use process_view::Process;
 use runtime_events::MetadataToken;
-use symbols::{SourceLookup, is_framework_module, module_name, readable_type};
+use symbols::{SourceLookup, human_name, is_framework_module, module_name, readable_type};
 use task_graph::{Leaf, Step, TypeId, Types};
 
 /// Names steps, each once.
@@ -37,7 +37,8 @@ impl<'a> Names<'a> {
     }
 
     fn method(&mut self, machine: TypeId, at: Option<u32>) -> Frame {
-        let mut frame = bare(&readable_type(&self.types.full_name(machine)));
+        let name = human_name(&self.types.full_name(machine), "MoveNext", "instance void ()");
+        let mut frame = bare(name.strip_suffix(" [async]").unwrap_or(&name));
         let Some(described) = self.types.get(machine) else { return frame };
         frame.module = (!described.module.is_empty()).then(|| module_name(&described.module).to_owned());
         // The framework comes without symbols; looking for them takes time.
