@@ -60,7 +60,7 @@ fn kinds_of_waits_are_told_apart() {
         println!("{runtime}\n{}", show(&report));
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         let found: Vec<(&str, &str)> =
-            rows(&report, "chains").iter().map(|row| (text(&row[4]), text(&row[3]))).collect();
+            rows(&report, "places").iter().map(|row| (text(&row[4]), text(&row[3]))).collect();
         for (method, wait) in [
             ("Depot.Service.RemindAsync", "a timer"),
             ("Depot.Service.AcceptAsync", "a socket"),
@@ -110,7 +110,7 @@ fn a_strangers_program_awaits_its_input_and_is_healthy() {
     let report = look("stuck-tasks", &target, 1.5, &[]);
     println!("{}", show(&report));
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    assert!(!rows(&report, "chains").is_empty());
+    assert!(!rows(&report, "places").is_empty());
     assert!(target.is_alive());
 }
 

@@ -40,7 +40,7 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     }
     let mut sections = Vec::new();
     if !seen.chains.is_empty() {
-        sections.push(chain_table(seen, top));
+        sections.push(place_table(seen, top));
     }
     if !seen.branches.is_empty() {
         sections.push(tree(&seen.branches, top));
@@ -93,7 +93,7 @@ fn finding(seen: &Seen, group: &Group<'_>, least: usize) -> Option<Finding> {
     let count = count_words(still as u64);
     let all = still == before && now >= before;
     let title = match group.leaf {
-        Leaf::Semaphore => format!("{count} operations wait for a SemaphoreSlim that nobody releases"),
+        Some(Leaf::Semaphore) => format!("{count} operations wait for a SemaphoreSlim that nobody releases"),
         _ => format!("{count} operations wait for a task that nobody completes"),
     };
     let confidence = if all { Confidence::High } else { Confidence::Medium };
@@ -110,7 +110,7 @@ fn finding(seen: &Seen, group: &Group<'_>, least: usize) -> Option<Finding> {
     }
     let awaited = group.sum(|chain| chain.awaited);
     finding = match group.leaf {
-        Leaf::Semaphore => semaphore_advice(finding, seen),
+        Some(Leaf::Semaphore) => semaphore_advice(finding, seen),
         _ => finding
             .evidence("They wait for", completions(awaited, now))
             .advice("Find who is to complete the TaskCompletionSource, and why that never happens: a reply that is not matched, an error path without SetException.")
@@ -177,31 +177,26 @@ fn path(frames: &[Frame]) -> String {
     format!("{} -> ({} more) -> {}", first.join(" -> "), names.len() - 2 * half, last.join(" -> "))
 }
 
-fn chain_table(seen: &Seen, top: usize) -> Section {
+fn place_table(seen: &Seen, top: usize) -> Section {
     let mut table = Table::new([
         Column::new("still", "Unmoved", Unit::Count),
         Column::new("before", "Before", Unit::Count),
         Column::new("now", "Now", Unit::Count),
         Column::new("waits-for", "Wait for", Unit::Text),
         Column::new("in", "In", Unit::Text),
-        Column::new("awaited-by", "Awaited by", Unit::Text),
     ]);
-    for chain in seen.chains.iter().take(top) {
-        let (at, outer) = chain.innermost();
-        let outer: Vec<Frame> = outer.iter().rev().cloned().collect();
-        let awaited_by =
-            if outer.is_empty() { Cell::Missing } else { Cell::from(path(&outer).replace(" -> ", " <- ")) };
+    let places = seen.places();
+    for place in places.iter().take(top) {
         table.push([
-            Cell::from(chain.still as u64),
-            Cell::from(chain.before as u64),
-            Cell::from(chain.now as u64),
-            Cell::from(chain.waits_for()),
-            Cell::from(at.map(blame::place)),
-            awaited_by,
+            Cell::from(place.sum(|chain| chain.still) as u64),
+            Cell::from(place.sum(|chain| chain.before) as u64),
+            Cell::from(place.sum(|chain| chain.now) as u64),
+            Cell::from(place.chains.first().map(|chain| chain.waits_for())),
+            Cell::from(blame::place(place.at)),
         ]);
     }
-    table.omitted_rows = seen.chains.len().saturating_sub(top) as u64;
-    Section::new("chains", "Pending operations by what they wait for", Body::Table(table))
+    table.omitted_rows = places.len().saturating_sub(top) as u64;
+    Section::new("places", "Pending operations by what they wait for", Body::Table(table))
 }
 
 /// The trees of the second look, from who is awaited by nobody to what is waited for.

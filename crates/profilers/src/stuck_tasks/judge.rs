@@ -157,11 +157,10 @@ impl Chain {
         leaf.map_or("nothing: it runs, or has not begun", |frame| frame.name.as_str())
     }
 
-    /// The innermost method, and those that await it.
-    pub(super) fn innermost(&self) -> (Option<&Frame>, &[Frame]) {
-        let methods = self.methods();
-        let at = methods.iter().rposition(|frame| frame.module.is_some()).or(methods.len().checked_sub(1));
-        at.map_or((None, methods), |at| (methods.get(at), methods.get(..at).unwrap_or_default()))
+    /// The innermost method.
+    pub(super) fn innermost(&self) -> Option<&Frame> {
+        let innermost = || self.methods().iter().rev();
+        innermost().find(|frame| frame.module.is_some()).or_else(|| innermost().next())
     }
 
     /// The innermost method of the program's own; if there is none, the innermost.
@@ -177,7 +176,7 @@ impl Chain {
 #[derive(Clone, Debug)]
 pub(super) struct Group<'a> {
     pub(super) at: &'a Frame,
-    pub(super) leaf: &'a Leaf,
+    pub(super) leaf: Option<&'a Leaf>,
     pub(super) chains: Vec<&'a Chain>,
 }
 
@@ -188,17 +187,32 @@ impl Group<'_> {
 }
 
 impl Seen {
-    /// Operations that wait for somebody to complete or release something, by where they wait; most unmoved first.
+    /// All pending operations by the innermost method and what it waits for; what has not moved stands first.
+    pub(super) fn places(&self) -> Vec<Group<'_>> {
+        let mut groups = group(&self.chains, |chain| chain.innermost());
+        let ordinary = |group: &Group<'_>| group.leaf.is_none_or(Leaf::is_ordinary);
+        groups.sort_by_key(|group| (ordinary(group), std::cmp::Reverse(group.sum(|chain| chain.still))));
+        groups
+    }
+
+    /// Operations that wait for somebody to complete or release something, by where the program waits; most unmoved first.
     pub(super) fn suspects(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for chain in self.chains.iter().filter(|chain| !chain.is_ordinary()) {
-            let (Some(at), Some(leaf)) = (chain.waiting(), chain.leaf.as_ref()) else { continue };
-            match groups.iter_mut().find(|group| group.at == at && group.leaf == leaf) {
-                Some(group) => group.chains.push(chain),
-                None => groups.push(Group { at, leaf, chains: vec![chain] }),
-            }
-        }
+        let mut groups = group(&self.chains, Chain::waiting);
+        groups.retain(|group| !group.leaf.is_none_or(Leaf::is_ordinary));
         groups.sort_by_key(|group| std::cmp::Reverse(group.sum(|chain| chain.still)));
         groups
     }
+}
+
+fn group<'a>(chains: &'a [Chain], at: impl Fn(&'a Chain) -> Option<&'a Frame>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for chain in chains {
+        let Some(at) = at(chain) else { continue };
+        let leaf = chain.leaf.as_ref();
+        match groups.iter_mut().find(|group| group.at == at && group.leaf == leaf) {
+            Some(group) => group.chains.push(chain),
+            None => groups.push(Group { at, leaf, chains: vec![chain] }),
+        }
+    }
+    groups
 }

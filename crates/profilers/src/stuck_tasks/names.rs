@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
 
     fn leaf(&self, leaf: &Leaf) -> String {
         match leaf {
-            Leaf::Timer => "a timer (Task.Delay or the like)".to_owned(),
+            Leaf::Timer => "a timer".to_owned(),
             Leaf::Completion => "a TaskCompletionSource".to_owned(),
             Leaf::Semaphore => "SemaphoreSlim.WaitAsync".to_owned(),
             Leaf::Socket => "a socket".to_owned(),
