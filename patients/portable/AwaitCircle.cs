@@ -2,7 +2,7 @@
 // kind:     illness
 // illness:  two prices are each computed from the other one, so their tasks await each other for ever
 // finding:  await-circle
-// culprit:  Quotes.PriceSheet.ComputeAsync
+// culprit:  Metals.PriceSheet.ComputeAsync
 // runtimes: 3.1 8 9
 
 using System;
@@ -13,7 +13,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using Patients;
 
-namespace Quotes
+namespace Metals
 {
     [Patient("await-circle")]
     internal static class Desk

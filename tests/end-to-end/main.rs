@@ -19,6 +19,7 @@ mod processes;
 mod profiles;
 mod recording;
 mod recording_starts;
+mod redacting;
 mod running;
 mod screens;
 mod sessions;

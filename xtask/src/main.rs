@@ -6,6 +6,7 @@ mod cargo;
 mod check;
 mod fuzz;
 mod measure;
+mod suite;
 
 use std::process::ExitCode;
 
@@ -58,9 +59,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
 /// Runs every test; what is typed behind `test` goes to `cargo test`.
 fn test(arguments: &[String]) -> Result<()> {
     testbed()?;
-    cargo::cargo(
-        ["test", "--workspace", "--no-fail-fast"].into_iter().chain(arguments.iter().map(String::as_str)),
-    )
+    suite::run(arguments)
 }
 
 fn testbed() -> Result<()> {

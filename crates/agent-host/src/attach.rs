@@ -17,6 +17,7 @@ use crate::left_behind;
 use crate::library::{LIBRARY, library_name};
 use crate::listen::{Listener, fresh_token};
 use crate::place::Placed;
+use crate::running;
 use crate::suits;
 
 /// How long the runtime may wait for a collection to end; an agent that asks for no events never waits.
@@ -55,6 +56,7 @@ impl Default for Options {
 /// Loads the agent into a process and greets it.
 pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Attached, AgentError> {
     let process = Process::new(pid);
+    running::check(&process)?;
     respect_owner(&process)?;
     suits::check(&process)?;
     let folder = Folder::of(&process, options.folder.as_deref())?;
@@ -66,7 +68,7 @@ pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Atta
             break;
         }
     }
-    outcome
+    outcome.map_err(|error| running::explain(&process, error))
 }
 
 fn attempt(

@@ -18,8 +18,10 @@ const ANSWER: Duration = Duration::from_secs(30);
 const LEAVE: Duration = Duration::from_secs(30);
 /// Most parts of an answer: more than an honest agent sends.
 const MOST_PARTS: usize = 64 * 1024;
+/// Most bytes of an answer, likewise: all stacks are 4 MB, all methods with long names some ten more.
+const MOST_BYTES: usize = 64 << 20;
 /// Most frames of an answer, likewise.
-const MOST_FRAMES: usize = 512 * 1024;
+pub(crate) const MOST_FRAMES: usize = 512 * 1024;
 
 /// An agent in a target. Dropped, its line is cut, upon which it leaves by itself.
 #[derive(Debug)]
@@ -27,7 +29,10 @@ pub struct Attached {
     stream: UnixStream,
     inbox: Inbox,
     hello: Hello,
+    /// Bytes that came in all.
     bytes: u64,
+    /// Bytes that came since the last question.
+    received: usize,
 }
 
 /// All managed threads.
@@ -67,7 +72,7 @@ pub struct Farewell {
 
 impl Attached {
     pub(crate) fn new(stream: UnixStream, inbox: Inbox, hello: Hello) -> Self {
-        Attached { stream, inbox, hello, bytes: 0 }
+        Attached { stream, inbox, hello, bytes: 0, received: 0 }
     }
 
     /// What the agent said first.
@@ -152,6 +157,7 @@ impl Attached {
         mut take: impl FnMut(FromAgent) -> bool,
     ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
+        self.received = 0;
         self.say(&FromHost::Ask(ask), until)?;
         for _ in 0..MOST_PARTS {
             match self.hear(until)? {
@@ -160,14 +166,14 @@ impl Attached {
                     return Err(AgentError::Refused { stage, code: HResult(code) });
                 }
                 part => {
-                    if !take(part) {
+                    if !take(part) || self.received > MOST_BYTES {
                         break;
                     }
                 }
             }
         }
         Err(AgentError::Damaged(agent_wire::Damage {
-            problem: "a part that belongs to no answer",
+            problem: "a part that belongs to no answer, or more of them than there can be",
             offset: 0,
         }))
     }
@@ -195,6 +201,7 @@ impl Attached {
                 Ok(0) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
                 Ok(length) => {
                     self.bytes += length as u64;
+                    self.received = self.received.saturating_add(length);
                     self.inbox.feed(buffer.get(..length).unwrap_or_default());
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agent_wire::{Damage, Stage};
 use diagnostics_ipc::{HResult, IpcError};
+use model::ProcessId;
 use process_view::ViewError;
 use thiserror::Error;
 
@@ -19,6 +20,15 @@ pub enum AgentError {
     /// The target cannot be looked at.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// It is stopped: nothing can be loaded by a process that does not run.
+    #[error("{}", stopped(*by))]
+    Stopped {
+        /// The debugger that holds it; `None` if a signal stopped it.
+        by: Option<ProcessId>,
+    },
+    /// It has ended, and only its entry in the process table is left.
+    #[error("the process has ended; only its entry in the process table is left")]
+    Ended,
     /// Its owner does not want profilers.
     #[error(
         "profilers are switched off in the process by {variable}; only a restart without it lets an agent in"
@@ -119,7 +129,11 @@ pub enum AgentError {
     )]
     Taken,
     /// The runtime refused the library.
-    #[error("the runtime could not load the agent from {}: {code}", path.display())]
+    #[error(
+        "the runtime could not load the agent from {}: {code}; if the user of the process cannot read there, name another \
+         folder with {FOLDER_SETTING}",
+        path.display()
+    )]
     NotLoaded {
         /// The library, as the target sees it.
         path: PathBuf,
@@ -130,13 +144,19 @@ pub enum AgentError {
     #[error(transparent)]
     Ipc(#[from] IpcError),
     /// The runtime loaded the agent, but it never called.
-    #[error("the agent was loaded but did not call within {waited:?}; it leaves by itself")]
+    #[error(
+        "the agent was loaded but did not call within {waited:?}: the process gets no processor time, or the runtime \
+         overlooks its profilers; it leaves by itself, so try again"
+    )]
     Silent {
         /// How long we waited.
         waited: Duration,
     },
     /// It is of another version.
-    #[error("the agent in the process speaks version {theirs} of the protocol, not {ours}")]
+    #[error(
+        "the agent in the process is of another drdotnet: it speaks version {theirs} of the protocol, not {ours}; it \
+         leaves by itself, so try again"
+    )]
     Version {
         /// Its version.
         theirs: u16,
@@ -150,10 +170,10 @@ pub enum AgentError {
         source: io::Error,
     },
     /// It said something senseless.
-    #[error("the agent sent what is no answer: {0}")]
+    #[error("the agent sent what is no answer ({0}); it is asked no more and leaves by itself")]
     Damaged(Damage),
     /// It could not answer.
-    #[error("the agent could not answer ({stage:?}): {code}")]
+    #[error("{}: {code}; the process is not harmed, and it may go better in a moment", refused(*stage))]
     Refused {
         /// Where it failed.
         stage: Stage,
@@ -168,4 +188,27 @@ pub enum AgentError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// What the agent could not do.
+fn refused(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Suspend => {
+            "the runtime could not be stopped for a look, since it is stopped for something else all the time"
+        }
+        Stage::Threads => "the runtime did not list its threads",
+        Stage::Turn => "another drdotnet looks at the process and did not come to an end",
+        Stage::Heap => "the runtime did not show its heap",
+        Stage::Panic => "the agent failed at the answer, which is a fault of drdotnet",
+    }
+}
+
+fn stopped(by: Option<ProcessId>) -> String {
+    match by {
+        None => "the process is stopped by a signal, so that no agent can come; let it go on with kill -CONT"
+            .to_owned(),
+        Some(pid) => {
+            format!("the process is held by a debugger, process {pid}; let it go on there, then ask again")
+        }
+    }
 }

@@ -16,6 +16,7 @@
 //! **Not here:** what the ids mean, analysis, finding processes.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod attached;
 mod error;
@@ -24,18 +25,24 @@ mod heap;
 mod left_behind;
 mod library;
 mod listen;
+mod lock_layout;
+mod locks;
 mod place;
+mod running;
 mod suits;
 
 /// The name of the agent's thread in the target.
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Fault, Field, Follow, HeapType, Hello, Layout, MOST_BYTES, Method, Object, Pause, Pick, Plan, Reason,
-    Sample, Stack, Stage, ThreadEntry,
+    Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, HeapType, Hello, Layout, LockLayout, Method,
+    Object, Owner, Pause, Pick, Plan, Reason, Sample, Stack, Stage, ThreadEntry, WaitKind,
 };
+pub use async_samples::AsyncSample;
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
 pub use heap::{HeapObjects, HeapTypes};
 pub use library::{library, library_name};
+pub use lock_layout::{FoundLayout, find_lock_layout};
+pub use locks::{LockOwners, Locks};

@@ -97,11 +97,17 @@ pub enum Fault {
     Shutdown,
     /// When its last reference is given back.
     Release,
+    /// While a frame of a stack is looked at.
+    Frame,
+    /// When the runtime tells that it stops all threads.
+    Suspending,
+    /// When it says farewell.
+    Leaving,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 14] = [
         Fault::GetClassObject,
         Fault::Create,
         Fault::NotificationOnly,
@@ -113,6 +119,9 @@ impl Fault {
         Fault::DetachSucceeded,
         Fault::Shutdown,
         Fault::Release,
+        Fault::Frame,
+        Fault::Suspending,
+        Fault::Leaving,
     ];
 
     /// The class that this number names: `None` is no class of ours, `Some(None)` the agent as it should be.

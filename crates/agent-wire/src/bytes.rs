@@ -123,6 +123,13 @@ impl<'a> Reader<'a> {
         Ok(text.to_owned())
     }
 
+    pub(crate) fn bytes(&mut self, length: usize, problem: &'static str) -> Result<&'a [u8], Damage> {
+        let end = self.at.checked_add(length).ok_or(self.damage(problem))?;
+        let found = self.whole.get(self.at..end).ok_or(self.damage(problem))?;
+        self.at = end;
+        Ok(found)
+    }
+
     /// A count of things that are at least `size` bytes each: more than the rest can hold is damage.
     pub(crate) fn count(&mut self, size: usize, problem: &'static str) -> Result<usize, Damage> {
         let count = usize::try_from(self.u32(problem)?).unwrap_or(usize::MAX);

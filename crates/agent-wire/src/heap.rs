@@ -18,7 +18,7 @@ pub const MOST_LAYOUTS: usize = 4000;
 /// Most fields of a type that are told.
 pub const MOST_FIELDS: usize = 512;
 /// Most bytes of one object that are told.
-pub const MOST_BYTES: u16 = 8192;
+pub const MOST_OBJECT_BYTES: u16 = 8192;
 
 /// An object and its type, as somebody else saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,7 +249,7 @@ impl Layout {
 
 impl Object {
     pub(crate) fn write(&self, body: &mut Writer) {
-        let bytes = self.bytes.get(..usize::from(MOST_BYTES)).unwrap_or(&self.bytes);
+        let bytes = self.bytes.get(..usize::from(MOST_OBJECT_BYTES)).unwrap_or(&self.bytes);
         body.u64(self.address).u64(self.class).u16(u16::try_from(bytes.len()).unwrap_or(0)).raw(bytes);
     }
 

@@ -19,25 +19,31 @@
 //! **In:** bytes, all hostile. **Out:** messages, or a [`Damage`]. No I/O, no panic, no memory beyond one frame.
 #![forbid(unsafe_code)]
 
+mod async_samples;
 mod attach;
 mod bytes;
 mod heap;
 mod inbox;
+mod locks;
 mod messages;
 
+pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN};
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
 pub use heap::{
-    Field, Follow, HeapType, Layout, MOST_BYTES, MOST_FIELDS, MOST_LAYOUTS, MOST_PLANNED, Object, Pick, Plan,
-    Sample,
+    Field, Follow, HeapType, Layout, MOST_FIELDS, MOST_LAYOUTS, MOST_OBJECT_BYTES, MOST_PLANNED, Object,
+    Pick, Plan, Sample,
 };
 pub use inbox::Inbox;
+pub use locks::{
+    Blocked, Class, LOCK_WORDS, LockLayout, MOST_BYTES, MOST_RANGES, Owner, Range, WaitKind, WaitList,
+};
 pub use messages::{
     Ask, Frame, FromAgent, FromHost, Hello, Message, Method, Pause, Reason, Stack, Stage, ThreadEntry,
 };
 
 /// Version of this protocol; goes up with every change.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Longest frame, without its length: room for the deepest stack.
 pub const LONGEST_FRAME: usize = 64 * 1024;
 /// Most frames of one stack that are sent; the rest is cut off at the outer end.

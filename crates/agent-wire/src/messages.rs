@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::async_samples::Chain;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::heap::{self, HeapType, Layout, Object, Plan};
+use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
 
 /// The kind and the body of a message.
@@ -95,6 +97,16 @@ pub enum Ask {
     Layouts(Vec<u64>),
     /// The objects of the [`Plan`].
     Objects,
+    /// Parts of the target's memory, as they are.
+    Read(Vec<Range>),
+    /// All managed threads, and the application domain.
+    Anchors,
+    /// The stacks of all managed threads, and what they wait for, at one instant.
+    Locks(LockLayout),
+    /// What threads wait for, and which objects and static fields refer to those locks.
+    Owners(LockLayout),
+    /// The stacks of all managed threads, and who awaits the async methods that they run.
+    AsyncSample,
 }
 
 /// What the host says.
@@ -161,6 +173,18 @@ pub enum FromAgent {
     Layout(Layout),
     /// Part of an answer.
     Objects(Vec<Object>),
+    /// Part of an answer: the parts of memory that were asked for, in their order; none where nothing can be read.
+    Memory(Vec<Option<Vec<u8>>>),
+    /// Part of an answer: the application domain.
+    Domain(u64),
+    /// Part of an answer.
+    Blocked(Blocked),
+    /// Part of an answer.
+    Class(Class),
+    /// Part of an answer.
+    Owner(Owner),
+    /// Part of an answer.
+    Chain(Chain),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -208,6 +232,11 @@ impl Message for FromHost {
             }
             FromHost::Ask(Ask::Objects) => frame(22, |_| ()),
             FromHost::Plan(plan) => frame(23, |body| plan.write(body)),
+            FromHost::Ask(Ask::Read(ranges)) => frame(10, |body| locks::write_ranges(ranges, body)),
+            FromHost::Ask(Ask::Anchors) => frame(11, |_| ()),
+            FromHost::Ask(Ask::Locks(layout)) => frame(12, |body| layout.write(body)),
+            FromHost::Ask(Ask::Owners(layout)) => frame(13, |body| layout.write(body)),
+            FromHost::Ask(Ask::AsyncSample) => frame(30, |_| ()),
         }
     }
 
@@ -222,6 +251,11 @@ impl Message for FromHost {
             21 => FromHost::Ask(Ask::Layouts(heap::read_layouts(&mut reader)?)),
             22 => FromHost::Ask(Ask::Objects),
             23 => FromHost::Plan(Plan::read(&mut reader)?),
+            10 => FromHost::Ask(Ask::Read(locks::read_ranges(&mut reader)?)),
+            11 => FromHost::Ask(Ask::Anchors),
+            12 => FromHost::Ask(Ask::Locks(LockLayout::read(&mut reader)?)),
+            13 => FromHost::Ask(Ask::Owners(LockLayout::read(&mut reader)?)),
+            30 => FromHost::Ask(Ask::AsyncSample),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -271,6 +305,14 @@ impl Message for FromAgent {
                 body.u32(u32::try_from(objects.len()).unwrap_or(0));
                 objects.iter().for_each(|object| object.write(body));
             }),
+            FromAgent::Memory(parts) => frame(30, |body| locks::write_memory(parts, body)),
+            FromAgent::Domain(id) => frame(31, |body| {
+                body.u64(*id);
+            }),
+            FromAgent::Blocked(blocked) => frame(32, |body| blocked.write(body)),
+            FromAgent::Class(class) => frame(33, |body| class.write(body)),
+            FromAgent::Owner(owner) => frame(34, |body| owner.write(body)),
+            FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
         }
     }
 
@@ -306,6 +348,12 @@ impl Message for FromAgent {
                 let count = reader.count(18, "number of objects")?;
                 FromAgent::Objects((0..count).map(|_| Object::read(&mut reader)).collect::<Result<_, _>>()?)
             }
+            30 => FromAgent::Memory(locks::read_memory(&mut reader)?),
+            31 => FromAgent::Domain(reader.u64("application domain")?),
+            32 => FromAgent::Blocked(Blocked::read(&mut reader)?),
+            33 => FromAgent::Class(Class::read(&mut reader)?),
+            34 => FromAgent::Owner(Owner::read(&mut reader)?),
+            50 => FromAgent::Chain(Chain::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;

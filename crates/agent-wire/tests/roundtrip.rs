@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use agent_wire::{
-    Ask, Attach, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost, HeapType, Hello, Inbox,
-    LONGEST_FRAME, Layout, Message, Method, Object, Pause, Pick, Plan, Reason, Sample, Stack, Stage,
-    ThreadEntry, Token, VERSION, class_id,
+    Ask, Attach, Blocked, Class, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost, HeapType, Hello,
+    Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method, Object, Owner, Pause,
+    Pick, Plan, Range, Reason, Sample, Stack, Stage, ThreadEntry, Token, VERSION, WaitKind, WaitList,
+    class_id,
 };
 use proptest::prelude::*;
 
@@ -64,10 +65,30 @@ fn from_agent() -> Vec<FromAgent> {
             Object { address: 1, class: 2, bytes: vec![3; 70] },
             Object { address: 4, class: 5, bytes: Vec::new() },
         ]),
+        FromAgent::Memory(vec![Some(vec![1, 2, 3]), None, Some(Vec::new())]),
+        FromAgent::Domain(77),
+        FromAgent::Blocked(Blocked {
+            thread: 7,
+            kind: WaitKind::Lock,
+            timeout: -1,
+            lock: 0x7000,
+            words: [1, 2, 3, 4],
+            object: 0x7000,
+            class: 0x8000,
+        }),
+        FromAgent::Class(Class {
+            id: 0x8000,
+            token: 0x0200_0003,
+            module: "/a/b.dll".into(),
+            name: "A.B".into(),
+        }),
+        FromAgent::Owner(Owner { lock: 0x7000, class: 0x8000, field: "_gate".into(), is_static: true }),
     ]
 }
 
 fn from_host() -> Vec<FromHost> {
+    let thread = LockLayout { list: WaitList::Thread { head: 0x4a8 }, index: 28, table: 0x5000 };
+    let local = LockLayout { list: WaitList::Local { data: 0x3a0, head: 0x28 }, ..thread };
     vec![
         FromHost::Welcome([9; 16]),
         FromHost::Ask(Ask::Threads),
@@ -77,6 +98,10 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::Layouts(vec![1, 2])),
         FromHost::Ask(Ask::Objects),
         FromHost::Plan(plan(3)),
+        FromHost::Ask(Ask::Read(vec![Range { address: 0x1000, length: 8 }, Range { address: 1, length: 0 }])),
+        FromHost::Ask(Ask::Anchors),
+        FromHost::Ask(Ask::Locks(thread)),
+        FromHost::Ask(Ask::Owners(local)),
     ]
 }
 
@@ -199,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_read_without_a_panic(which in 0usize..11, at in any::<prop::sample::Index>(), value: u8) {
+    fn a_changed_byte_is_read_without_a_panic(which in 0usize..16, at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = from_agent()[which].encode();
         let at = at.index(bytes.len());
         bytes[at] = value;
@@ -207,4 +232,17 @@ proptest! {
         inbox.feed(&bytes);
         while let Ok(Some(_)) = inbox.message::<FromAgent>() {}
     }
+}
+
+#[test]
+fn a_wish_for_too_much_memory_is_damage() {
+    let wish = |ranges| FromHost::Ask(Ask::Read(ranges)).encode();
+    let all = u32::try_from(MOST_BYTES - 4).unwrap();
+    for (length, is_sound) in [(all, true), (all + 1, false)] {
+        let mut inbox = Inbox::default();
+        inbox.feed(&wish(vec![Range { address: 0, length }]));
+        assert_eq!(inbox.message::<FromHost>().is_ok(), is_sound, "{length}");
+    }
+    let parts = vec![Some(vec![0; MOST_BYTES / MOST_RANGES - 4]); MOST_RANGES];
+    assert!(FromAgent::Memory(parts).encode().len() <= LONGEST_FRAME);
 }

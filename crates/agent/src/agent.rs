@@ -108,10 +108,17 @@ impl Profiler for Agent {
         if let Some(visit) = self.visit.get() {
             visit.is_seen();
         }
+        self.fail_at(Fault::Suspending);
         Ok(())
     }
 
     fn panicked(&self, entry: Entry) {
+        // Called is seen, whatever became of it.
+        if entry == Entry::Suspending
+            && let Some(visit) = self.visit.get()
+        {
+            visit.is_seen();
+        }
         // Attached without a thread that would ever lead us out.
         if entry == Entry::AttachComplete
             && self.thread().is_none()

@@ -1,14 +1,15 @@
 //! Answers: taken from the runtime while it is suspended, told after it was resumed.
 //!
-//! What is kept meanwhile is bounded: [`MOST_THREADS`] threads and [`MOST_FRAMES`] frames, about 6 MB by count.
+//! What is kept meanwhile is bounded: [`MOST_THREADS`] threads, [`MOST_FRAMES`] frames, [`MOST_METHODS`] methods,
+//! [`LONGEST_NAMES`] bytes of modules' names: 7 MB in all.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use agent_wire::{DEEPEST_STACK, Fault, FromAgent, Method, Pause, Stack, Stage, ThreadEntry};
 use clr_profiling::{
-    Frame, FunctionId, FunctionInfo, HResult, Info, Metadata, ModuleId, ModuleInfo, Suspended, ThreadId,
-    Token, Walk,
+    ClassId, Frame, FunctionId, FunctionInfo, HResult, Info, Metadata, ModuleId, ModuleInfo, Suspended,
+    ThreadId, Token, Walk,
 };
 
 use crate::line::Silence;
@@ -20,13 +21,15 @@ const MOST_THREADS: usize = 16 * 1024;
 const MOST_FRAMES: usize = 256 * 1024;
 /// Most methods that are named.
 const MOST_METHODS: usize = 16 * 1024;
+/// Most bytes of the names of all modules together.
+const LONGEST_NAMES: usize = 512 * 1024;
 /// How long we try to suspend a runtime that is collecting. One that collects all the time, on a machine where we seldom
 /// get to run, was seen to need more than two seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long at a time, before we look whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// Places to remember a method that was seen; a power of two.
-const SEEN: usize = 4096;
+pub(crate) const SEEN: usize = 4096;
 /// How deep types are nested in each other, at most.
 const DEEPEST_NESTING: usize = 16;
 
@@ -46,7 +49,7 @@ pub(crate) struct Answer {
     frames: Vec<Frame>,
     methods: Vec<(FunctionId, FunctionInfo)>,
     modules: Vec<(ModuleId, ModuleInfo)>,
-    with_stacks: bool,
+    pub(crate) with_stacks: bool,
     left_out: usize,
     pause: Pause,
 }
@@ -65,7 +68,7 @@ pub(crate) fn threads(visit: &Visit) -> Result<Answer, Refusal> {
 
 /// Stops the runtime and lets it go on, unless the collector does so meanwhile and we are told of that.
 pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
-    let _turn = take_turn()?;
+    let _turn = take_turn(|| visit.has_ended())?;
     match suspend(visit, || visit.was_seen()) {
         Err(_) if visit.was_seen() => Ok(()),
         outcome => outcome.map(drop),
@@ -90,7 +93,7 @@ pub(crate) fn stacks(visit: &Visit) -> Result<Answer, Refusal> {
     let mut answer = suspended(visit, |suspended, ids, answer| {
         assert!(fault != Some(Fault::Suspended), "a fault that was asked for");
         for (index, &id) in ids.iter().enumerate() {
-            answer.walk(suspended, index, id, &mut seen);
+            answer.walk(suspended, index, id, &mut seen, fault);
         }
         answer.look_up(&visit.info);
     })?;
@@ -99,21 +102,25 @@ pub(crate) fn stacks(visit: &Visit) -> Result<Answer, Refusal> {
 }
 
 /// Suspends, lists the threads, looks, resumes.
-fn suspended(
+pub(crate) fn suspended(
     visit: &Visit,
     look: impl FnOnce(&Suspended<'_>, &[ThreadId], &mut Answer),
 ) -> Result<Answer, Refusal> {
     // Room is made before: while the runtime stands still, every microsecond counts.
     let mut ids = vec![ThreadId(0); MOST_THREADS];
-    let mut answer = Answer { frames: Vec::with_capacity(MOST_FRAMES), ..Answer::default() };
-    let turn = take_turn()?;
+    let mut answer = Answer {
+        threads: Vec::with_capacity(MOST_THREADS),
+        frames: Vec::with_capacity(MOST_FRAMES),
+        methods: Vec::with_capacity(MOST_METHODS),
+        ..Answer::default()
+    };
+    let turn = take_turn(|| visit.is_unwanted())?;
     let began = Instant::now();
-    let suspended = suspend(visit, || visit.has_ended())?;
+    let suspended = suspend(visit, || visit.is_unwanted())?;
     answer.pause.suspending = began.elapsed();
     let count = suspended.threads(&mut ids).map_err(|code| Refusal { stage: Stage::Threads, code })?;
     answer.left_out = usize::from(count == MOST_THREADS);
     let ids = ids.get(..count).unwrap_or_default();
-    answer.threads.reserve(count);
     for &id in ids {
         let os = suspended.os_thread(id).map_or(0, |os| os.0);
         let entry = ThreadEntry { id: id.0 as u64, os };
@@ -126,14 +133,14 @@ fn suspended(
     Ok(answer)
 }
 
-/// Waits until no other visit has the runtime suspended.
-pub(crate) fn take_turn() -> Result<MutexGuard<'static, ()>, Refusal> {
+/// Waits until no other visit has the runtime suspended, unless that takes too long or is not wanted any more.
+pub(crate) fn take_turn(is_unwanted: impl Fn() -> bool) -> Result<MutexGuard<'static, ()>, Refusal> {
     let began = Instant::now();
     loop {
         match TURN.try_lock() {
             Ok(turn) => return Ok(turn),
             Err(TryLockError::Poisoned(turn)) => return Ok(turn.into_inner()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE && !is_unwanted() => {
                 std::thread::sleep(Duration::from_micros(200));
             }
             Err(TryLockError::WouldBlock) => {
@@ -144,10 +151,18 @@ pub(crate) fn take_turn() -> Result<MutexGuard<'static, ()>, Refusal> {
 }
 
 impl Answer {
-    fn walk(&mut self, suspended: &Suspended<'_>, index: usize, id: ThreadId, seen: &mut [FunctionId]) {
+    pub(crate) fn walk(
+        &mut self,
+        suspended: &Suspended<'_>,
+        index: usize,
+        id: ThreadId,
+        seen: &mut [FunctionId],
+        fault: Option<Fault>,
+    ) {
         let start = self.frames.len();
         let mut cut = false;
         let outcome = suspended.walk(id, |frame| {
+            assert!(fault != Some(Fault::Frame), "a fault that was asked for");
             if self.frames.len() - start >= DEEPEST_STACK || self.frames.len() >= MOST_FRAMES {
                 cut = true;
                 return Walk::Enough;
@@ -176,16 +191,30 @@ impl Answer {
     }
 
     /// Where the methods come from. While the runtime stands still none can be unloaded, so every id is good.
-    fn look_up(&mut self, info: &Info) {
+    pub(crate) fn look_up(&mut self, info: &Info) {
         // A method stands here as often as another took its place in `seen`.
         self.methods.sort_unstable_by_key(|(id, _)| *id);
         self.methods.dedup_by_key(|(id, _)| *id);
         for (id, found) in &mut self.methods {
             *found = info.function(*id).unwrap_or_default();
-            let module = found.module;
-            if module != ModuleId(0) && self.modules.iter().all(|(known, _)| *known != module) {
-                self.modules.push((module, info.module(module).unwrap_or_default()));
+        }
+        // Methods of one module stand together from here on.
+        self.methods.sort_unstable_by_key(|(_, found)| found.module);
+        let mut room = LONGEST_NAMES;
+        for same in self.methods.chunk_by(|(_, one), (_, other)| one.module == other.module) {
+            let Some((_, FunctionInfo { module, .. })) = same.first() else { continue };
+            if *module == ModuleId(0) {
+                continue;
             }
+            let found = info.module(*module).unwrap_or_default();
+            match room.checked_sub(found.name.len()) {
+                Some(left) => room = left,
+                None => {
+                    self.left_out += same.len();
+                    continue;
+                }
+            }
+            self.modules.push((*module, found));
         }
     }
 
@@ -194,6 +223,22 @@ impl Answer {
         &self,
         info: &Info,
         mut say: impl FnMut(FromAgent) -> Result<(), Silence>,
+    ) -> Result<(), Silence> {
+        self.tell_parts(info, &mut say)?;
+        let (left_out, pause) = self.end();
+        say(FromAgent::Answered { left_out, pause })
+    }
+
+    /// What did not fit, and how long the target stood still.
+    pub(crate) fn end(&self) -> (u32, Pause) {
+        (u32::try_from(self.left_out).unwrap_or(u32::MAX), self.pause)
+    }
+
+    /// Sends all but its end.
+    pub(crate) fn tell_parts(
+        &self,
+        info: &Info,
+        say: &mut impl FnMut(FromAgent) -> Result<(), Silence>,
     ) -> Result<(), Silence> {
         for thread in &self.threads {
             if !self.with_stacks {
@@ -211,11 +256,14 @@ impl Answer {
                     .collect(),
             }))?;
         }
-        for (module, described) in &self.modules {
+        for methods in self.methods.chunk_by(|(_, one), (_, other)| one.module == other.module) {
+            let module = methods.first().map_or(ModuleId(0), |(_, method)| method.module);
+            let known = self.modules.binary_search_by_key(&module, |(id, _)| *id);
+            let Some((_, described)) = known.ok().and_then(|at| self.modules.get(at)) else { continue };
             // Names are read after the runtime runs again, since reading them takes locks. A module that can be unloaded
             // may be gone by now; its names are left to whoever has its file.
-            let metadata = if described.collectible { None } else { info.metadata(*module).ok() };
-            for (id, method) in self.methods.iter().filter(|(_, method)| method.module == *module) {
+            let metadata = if described.collectible { None } else { info.metadata(module).ok() };
+            for (id, method) in methods {
                 let (class, name) =
                     metadata.as_ref().and_then(|metadata| named(metadata, method.token)).unwrap_or_default();
                 let module = described.name.clone();
@@ -228,19 +276,27 @@ impl Answer {
                 }))?;
             }
         }
-        let left_out = u32::try_from(self.left_out).unwrap_or(u32::MAX);
-        say(FromAgent::Answered { left_out, pause: self.pause })
+        Ok(())
+    }
+
+    /// The types of the methods that were seen, in modules that stay.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (ClassId, ModuleId)> {
+        let stays = |module: ModuleId| {
+            self.modules.iter().any(|(known, described)| *known == module && !described.collectible)
+        };
+        let methods = self.methods.iter().map(|(_, method)| (method.class, method.module));
+        methods.filter(move |(class, module)| *class != ClassId(0) && stays(*module))
     }
 }
 
 /// The names of a method's type and of the method.
 fn named(metadata: &Metadata, method: Token) -> Option<(String, String)> {
     let (class, name) = metadata.method(method).ok()?;
-    named_type(metadata, class).map(|(full, _)| (full, name))
+    Some((full_name(metadata, class)?, name))
 }
 
-/// The name of a type, outer types first, and the outermost one.
-pub(crate) fn named_type(metadata: &Metadata, mut class: Token) -> Option<(String, Token)> {
+/// The name of a type, with those that it lies in.
+pub(crate) fn full_name(metadata: &Metadata, mut class: Token) -> Option<String> {
     let mut full = metadata.type_definition(class).ok()?.name;
     for _ in 0..DEEPEST_NESTING {
         let Ok(outer) = metadata.enclosing(class) else { break };
@@ -248,5 +304,5 @@ pub(crate) fn named_type(metadata: &Metadata, mut class: Token) -> Option<(Strin
         full = format!("{}+{full}", described.name);
         class = outer;
     }
-    Some((full, class))
+    Some(full)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  runtime --> DllGetClassObject (sys.rs) --> Agent (agent.rs) -- attached --> one thread (visit.rs)
 //!                                                                                |  <-- line.rs --> host
-//!                                                                                +-- answers.rs, heap/ --> the runtime
+//!                                                                                +-- answers.rs, heap/, ... --> the runtime
 //! ```
 //!
 //! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs` and `heap/mod.rs`), nothing is printed
@@ -15,8 +15,15 @@
 
 mod agent;
 mod answers;
+mod async_samples;
 mod heap;
 mod line;
-#[expect(unsafe_code, reason = "the one function that the library exports")]
+mod locks;
+mod memory;
+mod owners;
+#[expect(
+    unsafe_code,
+    reason = "the one function that the library exports, where its memory comes from, and memory that may not be there"
+)]
 mod sys;
 mod visit;

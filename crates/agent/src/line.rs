@@ -97,6 +97,13 @@ impl Line {
         }
     }
 
+    /// Whether the host is gone, without a wait.
+    pub(crate) fn is_broken(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut socket = [PollFd::new(&self.socket, PollFlags::empty())];
+        poll(&mut socket, Some(&now)).is_ok_and(|found| found > 0)
+    }
+
     /// Ends it for both sides; who waits on it wakes up.
     pub(crate) fn hang_up(&self) {
         let _ = shutdown(&self.socket, Shutdown::Both);

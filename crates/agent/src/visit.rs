@@ -5,12 +5,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Reason, Stage, VERSION};
+use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Range, Reason, Stage, VERSION};
 use clr_profiling::{EventMask, HResult, Info};
 
-use crate::answers::{self, Refusal};
+use crate::answers::{self, Answer, Refusal};
+use crate::async_samples::{self, Sample};
 use crate::heap;
 use crate::line::{Line, Silence};
+use crate::locks::{self, Anchors, Locks};
+use crate::memory;
+use crate::owners::{self, Owners};
 
 /// How long the first words may take.
 const GREETING: Duration = Duration::from_secs(5);
@@ -28,9 +32,21 @@ const ASKS: u32 = 500;
 /// Visits with this image of the library.
 static VISITS: AtomicU32 = AtomicU32::new(0);
 
+/// An answer, ready to be told.
+enum Made<'a> {
+    Answer(Answer),
+    Memory(&'a [Range]),
+    Anchors(Anchors),
+    Locks(Locks),
+    Owners(Owners),
+    AsyncSample(Sample),
+    Heap(heap::Answer),
+}
+
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
+    pub(crate) async_methods: async_samples::Memory,
     pub(crate) heap: heap::Memory,
     orders: Attach,
     until: Instant,
@@ -50,6 +66,7 @@ impl Visit {
         Visit {
             info,
             fault,
+            async_methods: async_samples::Memory::default(),
             heap: heap::Memory::default(),
             orders,
             until,
@@ -70,6 +87,11 @@ impl Visit {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// Whether nobody waits for an answer any more: the process ends, our time is over, or the host is gone.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.has_ended() || Instant::now() >= self.until || self.line.get().is_some_and(Line::is_broken)
+    }
+
     /// Whether it has called us since we last asked ourselves.
     pub(crate) fn was_seen(&self) -> bool {
         self.seen.load(Ordering::Acquire)
@@ -84,10 +106,19 @@ impl Visit {
                 Reason::Panic
             }
         };
+        let farewell = catch_unwind(AssertUnwindSafe(|| self.take_leave(reason)));
+        if let Err(payload) = farewell {
+            std::mem::forget(payload);
+        }
+        // Whatever became of the words, we go.
+        self.detach();
+    }
+
+    fn take_leave(&self, reason: Reason) {
+        assert!(self.fault != Some(Fault::Leaving), "a fault that was asked for");
         if let Some(line) = self.line.get() {
             let _ = line.say(&FromAgent::Leaving(reason), Instant::now() + FAREWELL);
         }
-        self.detach();
     }
 
     /// Asks the runtime to be let go. Nothing may be asked of it afterwards.
@@ -155,7 +186,9 @@ impl Visit {
         assert!(self.fault != Some(Fault::Thread), "a fault that was asked for");
         match self.serve() {
             Ok(reason) => reason,
-            Err(Silence::Timeout) => Reason::Deadline,
+            Err(Silence::Timeout) if Instant::now() >= self.until => Reason::Deadline,
+            // It does not greet, or does not read.
+            Err(Silence::Timeout) => Reason::Lost,
             Err(Silence::Lost) => Reason::Lost,
             Err(Silence::Nonsense) => Reason::Nonsense,
         }
@@ -197,18 +230,28 @@ impl Visit {
         let say = |message: FromAgent| line.say(&message, self.until.min(Instant::now() + PATIENCE));
         let made = catch_unwind(AssertUnwindSafe(|| {
             assert!(self.fault != Some(Fault::Answer), "a fault that was asked for");
-            match ask {
-                Ask::Threads => answers::threads(self).map(Made::Stacks),
-                Ask::Stacks => answers::stacks(self).map(Made::Stacks),
-                Ask::HeapTypes => heap::types(self).map(Made::Heap),
-                Ask::Layouts(types) => Ok(Made::Heap(heap::layouts(self, types))),
-                Ask::Objects => heap::objects(self).map(Made::Heap),
-            }
+            Ok(match ask {
+                Ask::Threads => Made::Answer(answers::threads(self)?),
+                Ask::Stacks => Made::Answer(answers::stacks(self)?),
+                Ask::Read(ranges) => Made::Memory(ranges),
+                Ask::Anchors => Made::Anchors(locks::anchors(self)?),
+                Ask::Locks(layout) => Made::Locks(locks::locks(self, layout)?),
+                Ask::Owners(layout) => Made::Owners(owners::owners(self, layout)?),
+                Ask::HeapTypes => Made::Heap(heap::types(self)?),
+                Ask::Layouts(types) => Made::Heap(heap::layouts(self, types)),
+                Ask::Objects => Made::Heap(heap::objects(self)?),
+                Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
+            })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
         match made {
-            Ok(Ok(Made::Stacks(answer))) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Answer(answer))) => answer.tell(&self.info, say),
+            Ok(Ok(Made::Memory(ranges))) => memory::tell(ranges, say),
+            Ok(Ok(Made::Anchors(anchors))) => anchors.tell(&self.info, say),
+            Ok(Ok(Made::Locks(locks))) => locks.tell(&self.info, say),
+            Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
             Ok(Ok(Made::Heap(answer))) => answer.tell(&self.info, say),
+            Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);
@@ -216,12 +259,6 @@ impl Visit {
             }
         }
     }
-}
-
-/// An answer that is to be told.
-enum Made {
-    Stacks(answers::Answer),
-    Heap(heap::Answer),
 }
 
 /// What the runtime is told that leaving takes. It looks whether we are gone when that time is over, once more when it is

@@ -79,6 +79,8 @@ pub enum Code {
     NoSymbols = 38,
     /// No symbols came: what servers sent could not be used.
     BadSymbols = 39,
+    /// What was asked for cannot be had without the target's data.
+    CannotRedact = 49,
     /// No agent could be brought into the process.
     AgentRefused = 43,
     /// The agent was in the process, but did not answer.

@@ -19,6 +19,7 @@ mod explain;
 mod layout;
 mod output;
 mod progress;
+mod redaction;
 mod screen;
 mod selection;
 mod tui;
@@ -29,6 +30,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse_from(args::with_equals_signs(std::env::args_os()));
+    redaction::choose(arguments.redact);
     let screen = screen::Screen::detect(arguments.color);
     match commands::dispatch(arguments.command, &screen) {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,6 +18,22 @@ pub enum Entry {
     Shutdown,
     /// It is about to stop all managed threads.
     Suspending,
+    /// It tells of an event.
+    Told,
+}
+
+/// What a main profiler can be told of, if its event mask asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// An exception was thrown.
+    Exception,
+    /// A method is about to be compiled.
+    Compilation,
+    /// A collection begins.
+    Collection,
+    /// A managed thread was made.
+    Thread,
 }
 
 /// A profiler. The runtime calls it from several of its threads, also at the same time, and waits: be quick, take no
@@ -34,6 +50,12 @@ pub trait Profiler: Send + Sync + Sized + 'static {
     /// Whether notifications are enough, so that it can live beside another profiler (6; older ones do not ask).
     fn notification_only(&self) -> bool {
         true
+    }
+
+    /// It was named in the environment of a program that starts. On an error the runtime lets go of it.
+    fn initialize(&self, info: Info) -> Result<(), HResult> {
+        let _ = info;
+        Err(HResult::E_PROFILER_CANCEL_ACTIVATION)
     }
 
     /// It was loaded into a running process. Its event mask is to be set now. On an error the runtime lets go of it
@@ -59,6 +81,12 @@ pub trait Profiler: Send + Sync + Sized + 'static {
 
     /// The runtime is about to stop all managed threads, for whatever reason ([`crate::EventMask::SUSPENSIONS`]).
     fn suspending(&self) -> Result<(), HResult> {
+        Ok(())
+    }
+
+    /// Something happened that the event mask asks for.
+    fn told(&self, event: Event) -> Result<(), HResult> {
+        let _ = event;
         Ok(())
     }
 

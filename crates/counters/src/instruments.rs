@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use model::Redaction;
 use runtime_events::InstrumentId;
 use runtime_events::counters::EventCounter;
 use runtime_events::metrics::Instrument;
 
 use crate::counter::{Counter, CounterSource};
+use crate::tags::redacted;
 
 /// Most counters that are kept. A program has tens or hundreds.
 pub(crate) const MAX_COUNTERS: usize = 10_000;
@@ -29,10 +31,11 @@ pub(crate) struct Instruments {
 
 impl Instruments {
     /// An instrument of a meter begins to be reported.
-    pub fn begin(&mut self, instrument: &Instrument<'_>) -> Result<Arc<Counter>, Full> {
+    pub fn begin(&mut self, instrument: &Instrument<'_>, redaction: Redaction) -> Result<Arc<Counter>, Full> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
-        let optional =
-            |text: Option<nettrace::Utf16<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
+        let optional = |text: Option<nettrace::Utf16<'_>>| {
+            text.map(|text| redacted(&text.to_string(), '=', redaction)).unwrap_or_default()
+        };
         let counter = Counter {
             source: CounterSource::Meter,
             provider: instrument.meter.to_string(),

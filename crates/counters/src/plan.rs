@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, Rundown, TraceRequest};
+use model::Redaction;
 use runtime_events::provider;
 
 use crate::selection::{GroupSource, Selection};
@@ -45,6 +46,8 @@ pub struct Plan {
     pub(crate) session: String,
     /// Who we are in a shared session.
     pub(crate) client: String,
+    /// Whether values of tags and the program's messages are hidden.
+    pub(crate) redaction: Redaction,
 }
 
 impl Plan {
@@ -54,7 +57,13 @@ impl Plan {
     pub fn new(selection: Selection, limits: Limits, runtime: Option<u32>, unique: &str) -> Plan {
         let shared = runtime.is_some_and(|major| major >= SHARED_SINCE);
         let session = if shared { SHARED.to_owned() } else { unique.to_owned() };
-        Plan { selection, limits, session, client: unique.to_owned() }
+        Plan { selection, limits, session, client: unique.to_owned(), redaction: Redaction::Off }
+    }
+
+    /// The same, with the values of tags and the program's messages shown or hidden.
+    #[must_use]
+    pub fn with_redaction(self, redaction: Redaction) -> Plan {
+        Plan { redaction, ..self }
     }
 
     /// The session to be started.

@@ -1,5 +1,7 @@
 //! Tags. The runtime writes them as one text, `key=value,key=value`, and escapes nothing.
 
+use model::Redaction;
+
 /// Most tags of one series that are told apart; a text with more keeps the rest in the last one.
 const MAX_TAGS: usize = 64;
 
@@ -34,6 +36,17 @@ pub(crate) fn pairs(text: &str, separator: char) -> Vec<(&str, &str)> {
     found
 }
 
+/// Tags with their values hidden; a text that is no tags is hidden as a whole.
+pub(crate) fn redacted(text: &str, separator: char, redaction: Redaction) -> String {
+    let pairs = pairs(text, separator);
+    if redaction == Redaction::Off || pairs.is_empty() {
+        return redaction.text(text);
+    }
+    let hidden: Vec<String> =
+        pairs.iter().map(|(key, value)| format!("{key}{separator}{}", redaction.text(value))).collect();
+    hidden.join(",")
+}
+
 fn is_key(text: &str) -> bool {
     text.chars().next().is_some_and(|first| !first.is_whitespace())
 }
@@ -54,6 +67,17 @@ mod tests {
         assert_eq!(tags("a=1,=2"), [("a", "1,=2")], "a key is never empty");
         assert_eq!(tags("lonely"), []);
         assert_eq!(pairs("hall:red,row:7", ':'), [("hall", "red"), ("row", "7")]);
+    }
+
+    #[test]
+    fn hidden_values_are_still_tags_and_the_same_value_stays_the_same() {
+        let text = redacted("user=bob,room=red, blue,again=bob", '=', Redaction::On);
+        let found = tags(&text);
+        assert_eq!(found.iter().map(|(key, _)| *key).collect::<Vec<_>>(), ["user", "room", "again"]);
+        assert_eq!(found[0].1, found[2].1);
+        assert!(!text.contains("bob") && !text.contains("red"), "{text}");
+        assert!(!redacted("no tags at all", ':', Redaction::On).contains("tags"));
+        assert_eq!(redacted("user=bob", '=', Redaction::Off), "user=bob");
     }
 
     proptest! {

@@ -15,6 +15,7 @@ use crate::instruments::{Full, Instruments, MAX_COUNTERS};
 use crate::note::Note;
 use crate::plan::Plan;
 use crate::selection::GroupSource;
+use crate::tags::redacted;
 
 /// Most quantiles of one histogram. Runtimes send three.
 const MAX_QUANTILES: usize = 32;
@@ -71,7 +72,7 @@ macro_rules! meter_value {
             meter: $value.meter.to_string(),
             name: $value.name.to_string(),
             unit: $value.unit.to_string(),
-            tags: $value.tags.to_string(),
+            tags: redacted(&$value.tags.to_string(), '=', $self.plan.redaction),
         }
     };
 }
@@ -113,10 +114,10 @@ impl Translator {
                 tell(Told::Note(Note::HistogramLimit { limit: self.plan.limits.max_histograms }));
             }
             RuntimeEvent::MetricsError(error) if self.is_ours(error.session) => {
-                tell(Told::Note(Note::MetersFailed { message: error.message.to_string() }));
+                tell(Told::Note(Note::MetersFailed { message: self.hide(error.message) }));
             }
             RuntimeEvent::InstrumentCallbackError(error) if self.is_ours(error.session) => {
-                tell(Told::Note(Note::CallbackFailed { message: error.message.to_string() }));
+                tell(Told::Note(Note::CallbackFailed { message: self.hide(error.message) }));
             }
             // It names the session that is running. If that is ours, somebody else was refused.
             RuntimeEvent::MultipleSessions(note) if !self.is_ours(note.session) => {
@@ -130,6 +131,10 @@ impl Translator {
             }
             _ => {}
         }
+    }
+
+    fn hide(&self, message: nettrace::Utf16<'_>) -> String {
+        self.plan.redaction.text(&message.to_string())
     }
 
     fn is_ours(&self, session: nettrace::Utf16<'_>) -> bool {
@@ -168,6 +173,7 @@ impl Translator {
             self.with_counters.insert(provider.to_owned());
         }
         let tags = event.metadata.map(|tags| tags.to_string()).unwrap_or_default();
+        let tags = redacted(&tags, ':', self.plan.redaction);
         tell(Told::Update(Update { counter, tags, reading, at }));
     }
 
@@ -193,7 +199,7 @@ impl Translator {
         let (meter, name) = (instrument.meter.to_string(), instrument.name.to_string());
         if self.is_ours(instrument.session)
             && self.selected(&meter, &name, tell)
-            && let Err(full) = self.instruments.begin(instrument)
+            && let Err(full) = self.instruments.begin(instrument, self.plan.redaction)
         {
             self.full(&full, tell);
         }

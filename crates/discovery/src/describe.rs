@@ -27,6 +27,7 @@ pub(crate) fn describe(process: &Process, stat: &Stat, status: &Status, clock: &
         threads: Some(stat.threads),
         container: process.container().or_else(|| namespace_word(process, status)),
         command_line: arguments.join(" "),
+        redaction: model::Redaction::Off,
         arguments,
         endpoint: None,
         info: None,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use diagnostics_ipc::{Client, Endpoint, ProcessInfo};
-use model::{ProcessId, Target, Timestamp};
+use model::{ProcessId, Redaction, Target, Timestamp};
 use process_view::TaskState;
 
-use crate::secrets::conceal_command_line;
+use crate::secrets::{conceal_command_line, redact_arguments};
 
 /// The user a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct DotnetProcess {
     pub arguments: Vec<String>,
     /// The same as one line.
     pub command_line: String,
+    /// Whether the values in both are hidden.
+    pub redaction: Redaction,
     /// Its socket, when one was found.
     pub endpoint: Option<Endpoint>,
     /// What it said of itself.
@@ -122,13 +124,32 @@ impl DotnetProcess {
     /// Its command line with what looks like a secret hidden: this form may be shown and kept.
     #[must_use]
     pub fn shown_command_line(&self) -> String {
-        conceal_command_line(&self.command_line)
+        match self.redaction {
+            Redaction::Off => conceal_command_line(&self.command_line),
+            Redaction::On => self.command_line.clone(),
+        }
     }
 
     /// Hides in its command line what looks like a secret, before it is shown.
     pub fn conceal_secrets(&mut self) {
+        if self.redaction == Redaction::On {
+            return;
+        }
         self.command_line = self.shown_command_line();
         self.arguments = self.command_line.split(' ').map(str::to_owned).collect();
+    }
+
+    /// Hides in its command line all that is neither its program nor the name of an option.
+    pub fn redact(&mut self) {
+        if self.arguments.is_empty() {
+            self.arguments = self.command_line.split(' ').map(str::to_owned).collect();
+        }
+        self.arguments = redact_arguments(&self.arguments, Redaction::On);
+        self.command_line = self.arguments.join(" ");
+        self.redaction = Redaction::On;
+        if let Some(info) = &mut self.info {
+            info.command_line.clone_from(&self.command_line);
+        }
     }
 
     /// What a report says about its target.

@@ -198,6 +198,7 @@ fn unseen(name: SocketName, endpoint: Endpoint) -> DotnetProcess {
         container: Some("other pid-ns".to_owned()),
         arguments: Vec::new(),
         command_line: String::new(),
+        redaction: model::Redaction::Off,
         endpoint: Some(endpoint),
         info: None,
     }

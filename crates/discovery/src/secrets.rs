@@ -1,6 +1,8 @@
 //! What looks like a secret in an environment or on a command line. A guess by name and shape: it hides too much
 //! rather than too little, because what is shown ends in tickets and chats.
 
+use model::Redaction;
+
 /// Shown in place of a secret.
 pub const HIDDEN: &str = "(hidden)";
 
@@ -70,6 +72,42 @@ pub fn conceal_command_line(line: &str) -> String {
     words.join(" ")
 }
 
+/// Arguments with their values hidden, whatever they look like. What is left says what runs: the program, the
+/// assembly after it, and the names of options.
+#[must_use]
+pub fn redact_arguments(arguments: &[String], redaction: Redaction) -> Vec<String> {
+    let mut assembly_seen = false;
+    let hide = |argument: &String| {
+        if !argument.starts_with('-') && !assembly_seen && is_assembly(argument) {
+            assembly_seen = true;
+            return argument.clone();
+        }
+        match argument.split_once('=') {
+            Some((name, value)) if is_option(name) => format!("{name}={}", redaction.text(value)),
+            _ if is_option(argument) => argument.clone(),
+            _ => redaction.text(argument),
+        }
+    };
+    arguments.first().cloned().into_iter().chain(arguments.iter().skip(1).map(hide)).collect()
+}
+
+fn is_assembly(argument: &str) -> bool {
+    let path = std::path::Path::new(argument);
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("dll") || end.eq_ignore_ascii_case("exe"))
+}
+
+/// `--listen-on`, `-v`; not `-psecret`, where the value follows at once.
+fn is_option(word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphabetic();
+    match (word.strip_prefix("--"), word.strip_prefix('-')) {
+        (Some(name), _) => {
+            name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || "-_.:".contains(c))
+        }
+        (None, Some(name)) => name.len() == 1 && name.starts_with(is_letter),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +154,20 @@ mod tests {
         ] {
             assert_eq!(conceal_command_line(line), shown);
         }
+    }
+
+    #[test]
+    fn a_redacted_command_line_says_what_runs_and_nothing_of_its_values() {
+        let arguments =
+            ["dotnet", "/app/Shop.dll", "--tenant", "acme", "--user=bob", "-psecret", "-v", "other.dll"];
+        let arguments: Vec<String> = arguments.map(str::to_owned).into();
+        let shown = redact_arguments(&arguments, Redaction::On);
+        let hide = |text| Redaction::On.text(text);
+        let user = format!("--user={}", hide("bob"));
+        let expected = ["dotnet", "/app/Shop.dll", "--tenant", &hide("acme"), &user, &hide("-psecret"), "-v"];
+        assert_eq!(shown[..7], expected);
+        assert_eq!(shown[7], hide("other.dll"), "only the first is what runs");
+        assert_eq!(redact_arguments(&arguments, Redaction::Off), arguments);
+        assert!(redact_arguments(&[], Redaction::On).is_empty());
     }
 }

@@ -28,6 +28,7 @@ mod ids;
 mod report;
 mod section;
 mod target;
+mod target_text;
 mod tree;
 
 pub use cost::{Cost, HostCost, Pauses};
@@ -39,6 +40,7 @@ pub use section::{
     Body, Cell, Column, Frame, FrameKind, Line, Point, Section, Series, Stack, Stacks, Table, Unit,
 };
 pub use target::Target;
+pub use target_text::{Redaction, TargetText};
 pub use tree::{Node, Tree};
 
 /// A moment in time, written as RFC 3339 in UTC.

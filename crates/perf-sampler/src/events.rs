@@ -16,6 +16,7 @@ use crate::parse::StackCopy;
 use crate::plan::{Plan, Planned};
 use crate::refusal;
 use crate::ring::Ring;
+use crate::sieve::Sieve;
 use crate::sys::{self, Kernel, Watched};
 
 /// Smallest ring: it holds several of the largest records that are usual.
@@ -155,11 +156,17 @@ impl Events {
         kernel: &dyn Kernel,
         plan: &Plan,
         rings: &[Ring],
+        sieve: Option<&Sieve>,
     ) -> Result<(), SamplerError> {
         for planned in of(plan, Placement::PerCpu) {
             for ring in rings {
                 match self.open(kernel, planned.attr, -1, ring, None) {
-                    Ok(()) | Err(Errno::NODEV) => {}
+                    Ok(()) => {
+                        if let (Some(sieve), Some(event)) = (sieve, self.descriptors.last()) {
+                            sieve.put_on(event.as_fd());
+                        }
+                    }
+                    Err(Errno::NODEV) => {}
                     Err(errno) => {
                         let (cause, remedies) =
                             refusal::explain(errno, refusal::Asked::AllProcesses, &plan.facts);

@@ -89,6 +89,7 @@ impl Intake {
         };
         if !self.targets.contains(subject.process) {
             self.counts.of_others += 1;
+            self.counts.samples_of_others += u64::from(matches!(body, Body::Sample(_)));
             return;
         }
         let role = match body {

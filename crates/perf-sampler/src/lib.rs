@@ -11,8 +11,8 @@
 //! samples with user and kernel frames, registers and a copy of the stack; waits with the stack at their begin; what was
 //! mapped, named, begun, ended and lost. Views into the ring: nothing is copied but records that run over its end.
 //!
-//! With rights over the machine one event per CPU watches all processes and others are dropped when read, which
-//! costs the target next to nothing. Without, events sit in the target's threads and show user code only. It takes
+//! With rights over the machine one event per CPU watches all processes, which costs the target next to nothing; a
+//! little program in the kernel keeps others from being sampled, or they are dropped when read. Without, events sit in the target's threads and show user code only. It takes
 //! the best it is granted and says which ([`Granted`]); [`preflight`] says so without starting.
 //!
 //! **Not here:** unwinding, names, files. It never stops the target, writes nothing into it and leaves nothing behind.
@@ -51,6 +51,7 @@ mod record;
 mod refusal;
 mod ring;
 mod sampler;
+mod sieve;
 mod switch_rate;
 mod sys;
 mod waits;

@@ -63,7 +63,8 @@ pub enum Children {
 /// Where events are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// One event per CPU sees all processes; others' samples are dropped when read. Costs the target next to nothing.
+    /// One event per CPU sees all processes; others' samples are not taken, or dropped when read. Costs the target next to
+    /// nothing.
     PerCpu,
     /// An event in each thread for each CPU. Needs few rights, and costs at every context switch of the target.
     PerThread,

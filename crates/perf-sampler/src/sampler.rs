@@ -17,6 +17,7 @@ use crate::owners::Owners;
 use crate::plan::{self, Plan};
 use crate::record::{Leaving, OpenWait, Record, Thread, Timestamp};
 use crate::ring::{Rings, Until};
+use crate::sieve::Sieve;
 use crate::switch_rate;
 use crate::sys::{self, Kernel, Linux};
 use crate::waits::Waits;
@@ -47,6 +48,8 @@ pub struct Counts {
     pub throttled: u64,
     /// Records of processes that were not asked for.
     pub of_others: u64,
+    /// Samples among them, which nobody can keep from being taken where the kernel takes no program from us.
+    pub samples_of_others: u64,
     /// Records that a second event told again.
     pub twice: u64,
     /// Records that were not what they said. Always 0, unless the kernel breaks its word.
@@ -95,6 +98,7 @@ pub struct Sampler {
     granted: Granted,
     rings: Rings,
     events: Events,
+    sieve: Option<Sieve>,
     intake: Intake,
     followed: BTreeMap<ProcessId, Followed>,
     started: Timestamp,
@@ -160,7 +164,8 @@ impl Sampler {
         let rings = Rings::new(rings);
         let granted = granted(&plan, &rings, smaller);
         let mut events = Events::default();
-        events.watch_cpus(kernel.as_ref(), &plan, &rings.rings)?;
+        let sieve = Sieve::new(options);
+        events.watch_cpus(kernel.as_ref(), &plan, &rings.rings, sieve.as_ref())?;
         let intake = Intake {
             targets: Targets::new(&options.scope, options.children),
             owners: Owners::default(),
@@ -175,6 +180,7 @@ impl Sampler {
             granted,
             rings,
             events,
+            sieve,
             intake,
             followed: BTreeMap::new(),
             started: Timestamp::now(),
@@ -229,6 +235,9 @@ impl Sampler {
         let processes = self.intake.targets.processes.as_mut()?;
         if !processes.insert(process) {
             return None;
+        }
+        if let Some(sieve) = &self.sieve {
+            sieve.let_through(process);
         }
         let first = self.events.descriptors.len();
         let missing = self.put_into(process);

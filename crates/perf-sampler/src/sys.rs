@@ -13,6 +13,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::attr::Attr;
 use crate::facts::Facts;
+use crate::sieve::Instruction;
 
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
@@ -20,6 +21,7 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+const SET_PROGRAM: libc::c_ulong = 0x4004_2408;
 const ID: libc::c_ulong = 0x8008_2407;
 
 /// Where the kernel and the reader tell each other how far they are, in the first page of a ring.
@@ -114,6 +116,94 @@ pub(crate) fn disable(event: BorrowedFd<'_>) -> Result<(), Errno> {
 /// Makes an event write into the ring of another.
 pub(crate) fn write_to(event: BorrowedFd<'_>, owner: BorrowedFd<'_>) -> Result<(), Errno> {
     plain_ioctl(event, SET_OUTPUT, libc::c_long::from(owner.as_raw_fd()))
+}
+
+/// Lets a program decide which samples of an event are taken.
+pub(crate) fn sift(event: BorrowedFd<'_>, program: BorrowedFd<'_>) -> Result<(), Errno> {
+    plain_ioctl(event, SET_PROGRAM, libc::c_long::from(program.as_raw_fd()))
+}
+
+/// A table of numbers for programs in the kernel, with room for so many.
+pub(crate) fn new_table(most: u32) -> Result<OwnedFd, Errno> {
+    const CREATE: libc::c_int = 0;
+    #[repr(C)]
+    struct Arguments {
+        kind: u32,
+        key_bytes: u32,
+        value_bytes: u32,
+        most: u32,
+        flags: u32,
+    }
+    const HASH: u32 = 1;
+    let arguments = Arguments { kind: HASH, key_bytes: 4, value_bytes: 4, most, flags: 0 };
+    // SAFETY: these are the arguments that this command takes, without a pointer in them.
+    let made = unsafe { bpf(CREATE, &arguments) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// Puts a number into a table.
+pub(crate) fn insert(table: BorrowedFd<'_>, number: u32) -> Result<(), Errno> {
+    const UPDATE: libc::c_int = 2;
+    #[repr(C, align(8))]
+    struct Arguments {
+        table: RawFd,
+        unused: u32,
+        key: *const u32,
+        value: *const u32,
+        flags: u64,
+    }
+    let present = 1_u32;
+    let arguments = Arguments {
+        table: table.as_raw_fd(),
+        unused: 0,
+        key: &raw const number,
+        value: &raw const present,
+        flags: 0,
+    };
+    // SAFETY: these are the arguments that this command takes; key and value are live and of the size that the table has.
+    unsafe { bpf(UPDATE, &arguments) }.map(drop)
+}
+
+/// Hands a program for events to the kernel, which checks it.
+pub(crate) fn load_program(instructions: &[Instruction]) -> Result<OwnedFd, Errno> {
+    const LOAD: libc::c_int = 5;
+    const FOR_EVENTS: u32 = 7;
+    #[repr(C, align(8))]
+    struct Arguments {
+        kind: u32,
+        count: u32,
+        instructions: *const Instruction,
+        licence: *const libc::c_char,
+        log: [u64; 2],
+        version_and_flags: u64,
+    }
+    let arguments = Arguments {
+        kind: FOR_EVENTS,
+        count: u32::try_from(instructions.len()).map_err(|_| Errno::TOOBIG)?,
+        instructions: instructions.as_ptr(),
+        licence: c"MIT".as_ptr(),
+        log: [0; 2],
+        version_and_flags: 0,
+    };
+    // SAFETY: these are the arguments that this command takes; the instructions are live, as many as said, and the licence
+    // ends with a zero.
+    let made = unsafe { bpf(LOAD, &arguments) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// # Safety
+///
+/// The arguments must be the ones of the command, and what they point to alive.
+unsafe fn bpf<T>(command: libc::c_int, arguments: &T) -> Result<RawFd, Errno> {
+    // SAFETY: by the contract of this function; the kernel reads as many bytes as it is told there are.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(arguments), size_of::<T>()) };
+    match RawFd::try_from(result) {
+        Ok(made) if made >= 0 => Ok(made),
+        _ => Err(last_error()),
+    }
 }
 
 /// The number by which records name an event.

@@ -25,5 +25,6 @@ pub use error::ViewError;
 #[cfg(target_os = "linux")]
 pub use linux::{
     Clock, IdMap, Process, ProcessorClock, ProcessorTime, RuntimeMark, Stat, Status, Task, TaskState,
-    architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, user_name,
+    architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, scheduler_now,
+    user_name,
 };

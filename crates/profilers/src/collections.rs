@@ -72,6 +72,21 @@ impl GcPause {
     }
 }
 
+/// A stop of all threads for something else than a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherStop {
+    /// When threads were asked to stop, in nanoseconds from the start.
+    pub(crate) begin_ns: u64,
+    /// How long it took until all had stopped.
+    pub(crate) stopping_ns: u64,
+    /// From the first request until all ran again.
+    pub(crate) total_ns: u64,
+    /// What for.
+    pub(crate) reason: SuspendReason,
+    /// Who stopped them.
+    pub(crate) by: ThreadId,
+}
+
 /// A pause that has not ended, or that has not found its collection.
 struct Open {
     begin_ns: u64,
@@ -108,8 +123,9 @@ pub(crate) struct Collections {
     pub(crate) begun: [u64; 3],
     /// Bytes that survived their first collection.
     pub(crate) survived_bytes: u64,
-    /// Stops of all threads for other reasons: samplers, debuggers, our own session.
+    /// Stops of all threads for other reasons: samplers, debuggers, our own session; the first of them are kept.
     pub(crate) other_stops: u64,
+    pub(crate) others: Vec<OtherStop>,
     /// Pauses there was no room for.
     pub(crate) unkept: u64,
 }
@@ -180,7 +196,7 @@ impl Collections {
             }
             (Step::Restarted, Some(_)) => {
                 if let Some(open) = self.open.remove(&thread) {
-                    self.close(&open, at_ns);
+                    self.close(&open, thread, at_ns);
                 }
             }
             // It began before the session.
@@ -188,9 +204,15 @@ impl Collections {
         }
     }
 
-    fn close(&mut self, open: &Open, end_ns: u64) {
+    fn close(&mut self, open: &Open, by: ThreadId, end_ns: u64) {
+        let stopping_ns = open.suspended_ns.unwrap_or(end_ns).saturating_sub(open.begin_ns);
+        let total_ns = end_ns.saturating_sub(open.begin_ns);
         if !matches!(open.suspend, SuspendReason::Gc | SuspendReason::GcPrepare) {
             self.other_stops += 1;
+            if self.others.len() < MOST_PAUSES {
+                let (begin_ns, reason) = (open.begin_ns, open.suspend);
+                self.others.push(OtherStop { begin_ns, stopping_ns, total_ns, reason, by });
+            }
             return;
         }
         if self.pauses.len() >= MOST_PAUSES {
@@ -201,8 +223,8 @@ impl Collections {
             open.start.map_or(open.suspend == SuspendReason::GcPrepare, |start| start.background);
         let pause = GcPause {
             begin_ns: open.begin_ns,
-            stopping_ns: open.suspended_ns.unwrap_or(end_ns).saturating_sub(open.begin_ns),
-            total_ns: end_ns.saturating_sub(open.begin_ns),
+            stopping_ns,
+            total_ns,
             generation: open.start.map(|start| start.generation),
             style: if background { Style::Background } else { Style::Blocking },
             reason: open.start.map(|start| start.reason).or(open.trigger.map(|trigger| trigger.reason)),
@@ -220,8 +242,8 @@ impl Collections {
         let mut all = self.pauses.clone();
         all.retain(|pause| pause.begin_ns < end_ns);
         let mut unfinished = Collections::default();
-        for open in self.open.values().filter(|open| open.begin_ns < end_ns) {
-            unfinished.close(open, end_ns);
+        for (thread, open) in self.open.iter().filter(|(_, open)| open.begin_ns < end_ns) {
+            unfinished.close(open, *thread, end_ns);
         }
         all.extend(unfinished.pauses);
         all.sort_by_key(|pause| pause.begin_ns);

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod allocations;
+mod async_hot_paths;
 mod blame;
 mod capped;
 mod collections;
@@ -29,6 +30,7 @@ mod gc_pauses;
 mod hot_method;
 mod inside;
 pub mod kernel;
+mod lengths;
 mod merged_stacks;
 mod naming;
 mod parameter;
@@ -36,6 +38,7 @@ mod profiler;
 mod ratio;
 mod registry;
 mod run;
+mod runtime_pauses;
 mod sampling;
 mod settings;
 mod shortage;
@@ -47,6 +50,8 @@ mod suggest;
 mod thread_pool;
 mod thread_time;
 mod threads;
+#[cfg(test)]
+mod walkthrough;
 mod zombie_threads;
 
 pub use agent_host::AgentError;
@@ -56,5 +61,5 @@ pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};
 pub use run::run;
-pub use settings::{SettingError, Settings};
+pub use settings::{REDACT, SettingError, Settings};
 pub use suggest::closest;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::allocations::Allocations;
+use crate::async_hot_paths::AsyncHotPaths;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::exceptions::Exceptions;
@@ -10,6 +11,7 @@ use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
+use crate::runtime_pauses::RuntimePauses;
 use crate::stuck_tasks::StuckTasks;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
@@ -29,10 +31,12 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &CpuUnprivileged,
     &ThreadTime,
     &ThreadPool,
+    &AsyncHotPaths,
     &Contention,
     &Exceptions,
     &Allocations,
     &GcPauses,
+    &RuntimePauses,
 ];
 
 /// No profiler has this id.

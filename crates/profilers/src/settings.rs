@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use model::Redaction;
 use thiserror::Error;
 
 use crate::profiler::Spec;
 use crate::suggest::closest;
+
+/// How a report and a session say that texts of the target's data are hidden in them. No profiler has such a parameter.
+pub const REDACT: &str = "redact";
 
 /// Why a `--set` is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,6 +49,7 @@ pub enum SettingError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     values: BTreeMap<&'static str, String>,
+    redaction: Redaction,
 }
 
 impl Settings {
@@ -75,13 +80,26 @@ impl Settings {
             })?;
             values.insert(parameter.name, accepted);
         }
-        Ok(Settings { values })
+        Ok(Settings { values, redaction: Redaction::Off })
+    }
+
+    /// The same, with texts of the target's data shown or hidden.
+    #[must_use]
+    pub fn with_redaction(self, redaction: Redaction) -> Settings {
+        Settings { redaction, ..self }
+    }
+
+    /// Whether texts of the target's data are hidden.
+    #[must_use]
+    pub fn redaction(&self) -> Redaction {
+        self.redaction
     }
 
     /// All values by name.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, String> {
-        self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+        let redact = (self.redaction == Redaction::On).then(|| (REDACT.to_owned(), "yes".to_owned()));
+        self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).chain(redact).collect()
     }
 
     /// A whole number. Names that the profiler does not have give 0; the table test walks them all.

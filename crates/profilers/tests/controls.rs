@@ -49,6 +49,7 @@ healthy! {
     consumers: "healthy-consumers";
     idle_service: "healthy-idle-service";
     metrics: "healthy-metrics";
+    mixed_load: "healthy-mixed-load";
     parked_pool: "healthy-parked-pool";
     plugin_host: "healthy-plugin-host";
     short_locks: "healthy-short-locks";

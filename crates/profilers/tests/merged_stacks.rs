@@ -2,7 +2,7 @@
 
 mod support;
 
-use model::{Body, Report};
+use model::{Body, FrameKind, Report};
 use support::{ids, look, look_until, rows};
 use testbed::{Runtime, shared};
 
@@ -63,5 +63,32 @@ fn a_starved_pool_does_not_matter() {
             rows(report, "places").iter().any(|row| format!("{row:?}").contains("waits for a task"))
         });
         assert!(report.summary.contains("for a task"), "{runtime}: {}", report.summary);
+    }
+}
+
+#[test]
+fn native_frames_stand_below_managed_ones() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let target = shared().target("zombie-threads", runtime).start().expect("the patient starts");
+        let report = look("merged-stacks", &target, 1.0, &["native=show", "idle=show"]);
+        let Some(Body::Stacks(stacks)) =
+            report.sections.iter().find(|known| known.id == "stacks").map(|known| &known.body)
+        else {
+            panic!("stacks")
+        };
+        let stuck = stacks
+            .stacks
+            .iter()
+            .find(|stack| stack.frames.iter().any(|frame| frame.name == "Telemetry.Exporter.Upload"))
+            .expect("the stuck threads");
+        println!("{runtime}: {:#?}", stuck.frames.iter().map(|frame| &frame.name).collect::<Vec<_>>());
+        let first_managed = stuck.frames.iter().position(|frame| frame.kind == FrameKind::Managed);
+        let first_managed = first_managed.expect("managed frames");
+        // Its own user may look on most machines, root on all.
+        if !report.notes.iter().any(|note| note.starts_with("Native frames are not shown")) {
+            let native = &stuck.frames[..first_managed];
+            assert!(native.iter().any(|frame| matches!(frame.kind, FrameKind::Native | FrameKind::Runtime)));
+        }
+        assert!(target.is_alive());
     }
 }

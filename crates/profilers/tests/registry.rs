@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use profilers::{PROFILERS, Settings};
+use profilers::{PROFILERS, REDACT, Settings};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -28,6 +28,7 @@ fn every_profiler_is_complete() {
         let mut parameters = HashSet::new();
         for parameter in spec.parameters {
             let name = parameter.name;
+            assert_ne!(name, REDACT, "{id}: a name with a meaning of its own");
             assert!(parameters.insert(name) && is_kebab(name), "{id}: parameter {name}");
             assert!(!parameter.help.is_empty() && parameter.help.len() <= 79, "{id}: help of {name}");
             let default = format!("{name}={}", parameter.default_text());

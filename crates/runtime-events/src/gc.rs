@@ -57,8 +57,8 @@ codes! {
         1 => Gc,
         /// An application domain ends.
         2 => AppDomainShutdown,
-        /// Code is thrown away.
-        3 => CodePitching,
+        /// Code is replaced (`ReJIT`) or, in old runtimes, thrown away.
+        3 => CodeChange,
         /// The process ends.
         4 => Shutdown,
         /// A debugger.
@@ -67,6 +67,8 @@ codes! {
         6 => GcPrepare,
         /// A debugger, again.
         7 => DebuggerSweep,
+        /// A profiler in the process.
+        8 => Profiler,
     }
 
     /// How much the collector may disturb.

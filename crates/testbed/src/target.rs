@@ -49,7 +49,7 @@ pub struct Target {
     stderr: Output,
     before_ready: OnceLock<Vec<String>>,
     /// Held open: the stranger ends when it is closed.
-    _stdin: Option<ChildStdin>,
+    stdin: Mutex<Option<ChildStdin>>,
     left_behind: Vec<PathBuf>,
 }
 
@@ -117,7 +117,7 @@ impl Target {
             stdout,
             stderr,
             before_ready: OnceLock::new(),
-            _stdin: stdin,
+            stdin: Mutex::new(stdin),
             left_behind: left_behind.unwrap_or_default(),
         })
     }
@@ -192,6 +192,16 @@ impl Target {
                 output: last_output(&self.stdout, &self.stderr),
             }),
         }
+    }
+
+    /// Writes to its standard input: a request to the stranger, in its protocol.
+    pub fn say(&self, text: &str) -> Result<(), TestbedError> {
+        let mut stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match stdin.as_mut() {
+            Some(stdin) => stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        written.map_err(|source| self.control_error("write to", source))
     }
 
     /// What it printed on standard error so far.

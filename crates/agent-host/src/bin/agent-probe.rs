@@ -1,7 +1,8 @@
-//! Tries the agent by hand: `agent-probe PID [threads|stacks|hold|measure]`.
+//! Tries the agent by hand: `agent-probe PID [threads|stacks|hold|visits|walks|deadlines]`.
 //!
-//! `hold` says `attached` and stays until standard input ends. `measure` visits 21 times and says how long what took. The
-//! others answer and leave.
+//! `hold` says `attached` and stays until standard input ends. The last three are for measurements, as often as a number
+//! after them says: `visits` come, ask for stacks and leave; `walks` ask again and again during one visit; `deadlines` let
+//! the agent's time run out. They print a line of nanoseconds per round.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -9,14 +10,19 @@ use std::time::{Duration, Instant};
 
 use agent_host::{AgentError, Attached, Options, attach};
 
+const USAGE: &str = "usage: agent-probe PID [threads|stacks|hold|visits|walks|deadlines] [ROUNDS]";
+/// How long an agent may stay whose time is to run out.
+const SHORT: Duration = Duration::from_millis(300);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let pid = arguments.first().and_then(|text| text.parse().ok());
-    let Some(pid) = pid else {
-        eprintln!("usage: agent-probe PID [threads|stacks|hold|measure]");
+    let rounds = arguments.get(2).map_or(Ok(21), |text| text.parse());
+    let (Some(pid), Ok(rounds)) = (pid, rounds) else {
+        eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let outcome = visit(pid, arguments.get(1).map_or("threads", String::as_str));
+    let outcome = visit(pid, arguments.get(1).map_or("threads", String::as_str), rounds);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -26,13 +32,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn visit(pid: model::ProcessId, what: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn visit(pid: model::ProcessId, what: &str, rounds: u32) -> Result<(), Box<dyn std::error::Error>> {
     let target = discovery::find(pid, &discovery::Options::default())?;
     let client = target.client().ok_or("the process has no diagnostics socket")?;
-    if what == "measure" {
-        return Ok(measure(|| attach(pid, &client, &Options::default()))?);
+    let come = |options: &Options| attach(pid, &client, options);
+    match what {
+        "visits" => return Ok(visits(rounds, come)?),
+        "walks" => return Ok(walks(rounds, come)?),
+        "deadlines" => return Ok(deadlines(rounds, come)?),
+        "threads" | "stacks" | "hold" => {}
+        _ => return Err(USAGE.into()),
     }
-    let mut attached = attach(pid, &client, &Options::default())?;
+    let mut attached = come(&Options::default())?;
     println!("attached {:?}", attached.hello());
     io::stdout().flush()?;
     answer(&mut attached, what)?;
@@ -61,24 +72,39 @@ fn answer(attached: &mut Attached, what: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Medians and maxima of many visits.
-fn measure(attach: impl Fn() -> Result<Attached, AgentError>) -> Result<(), AgentError> {
-    const ROUNDS: usize = 21;
-    let names = ["attach to first data", "suspending", "suspended", "leave"];
-    let mut times: [Vec<Duration>; 4] = Default::default();
-    let mut threads = 0;
-    for _ in 0..ROUNDS {
+/// From the wish to the first answer, and from the farewell to the end, each round.
+fn visits(rounds: u32, come: impl Fn(&Options) -> Result<Attached, AgentError>) -> Result<(), AgentError> {
+    // Made once, by whoever attaches first.
+    let _ = agent_host::library_name();
+    for _ in 0..rounds {
         let began = Instant::now();
-        let mut attached = attach()?;
-        let answer = attached.stacks()?;
-        let seen = [began.elapsed(), answer.pause.suspending, answer.pause.suspended, attached.leave()?.took];
-        threads = answer.stacks.len();
-        times.iter_mut().zip(seen).for_each(|(times, time)| times.push(time));
+        let mut attached = come(&Options::default())?;
+        attached.threads()?;
+        let answered = began.elapsed();
+        println!("{} {}", answered.as_nanos(), attached.leave()?.took.as_nanos());
     }
-    println!("{threads} threads, {ROUNDS} visits");
-    for (name, times) in names.iter().zip(&mut times) {
-        times.sort_unstable();
-        println!("{name}: median {:?}, worst {:?}", times[ROUNDS / 2], times[ROUNDS - 1]);
+    Ok(())
+}
+
+/// Until all threads had stopped, and how long they stood, each round.
+fn walks(rounds: u32, come: impl Fn(&Options) -> Result<Attached, AgentError>) -> Result<(), AgentError> {
+    let mut attached = come(&Options::default())?;
+    for _ in 0..rounds {
+        let answer = attached.stacks()?;
+        let frames: usize = answer.stacks.iter().map(|stack| stack.frames.len()).sum();
+        let (suspending, suspended) = (answer.pause.suspending.as_nanos(), answer.pause.suspended.as_nanos());
+        println!("{suspending} {suspended} {} {frames}", answer.stacks.len());
+    }
+    attached.leave().map(drop)
+}
+
+/// From the end of its time to its end, each round.
+fn deadlines(rounds: u32, come: impl Fn(&Options) -> Result<Attached, AgentError>) -> Result<(), AgentError> {
+    for _ in 0..rounds {
+        let began = Instant::now();
+        let attached = come(&Options { stay: SHORT, ..Options::default() })?;
+        attached.wait_gone(Duration::from_secs(60))?;
+        println!("{}", began.elapsed().saturating_sub(SHORT).as_nanos());
     }
     Ok(())
 }

@@ -14,25 +14,32 @@ use testbed::Runtime;
 
 use crate::support::{Guest, LONG, every_runtime};
 
+const SOCKET: &str = "by-hand.sock";
 const TOKEN: Token = Token { agent: [7; 16], host: [8; 16] };
 
-/// Loads the agent by hand, and takes its call.
-fn call_of_the_agent(guest: &Guest) -> UnixStream {
-    let (file, socket) = (guest.file(library_name()), guest.file("by-hand.sock"));
+/// An order to load the agent, which then calls at the socket [`SOCKET`].
+pub fn order(guest: &Guest) -> AttachRequest {
+    let (file, socket) = (guest.file(library_name()), guest.file(SOCKET));
     // Once: to write into a file that is mapped kills the target.
     if !file.exists() {
         fs::write(&file, library()).expect("the library");
     }
-    let _ = fs::remove_file(&socket);
-    let listener = UnixListener::bind(&socket).expect("a socket");
     let text = |path: &PathBuf| path.to_str().expect("UTF-8").to_owned();
     let orders = Attach { token: TOKEN, stay: LONG, socket: text(&socket) };
-    let request = AttachRequest {
+    AttachRequest {
         timeout: Duration::from_secs(1),
         class: Guid(class_id(None)),
         path: text(&file),
         data: orders.encode(),
-    };
+    }
+}
+
+/// Loads the agent by hand, and takes its call.
+fn call_of_the_agent(guest: &Guest) -> UnixStream {
+    let request = order(guest);
+    let socket = guest.file(SOCKET);
+    let _ = fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket).expect("a socket");
     guest.client.attach_profiler(&request).expect("it is loaded");
     let (stream, _) = listener.accept().expect("it calls");
     stream.set_read_timeout(Some(LONG)).expect("a timeout");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_host::{AgentError, Attached, Options, attach};
@@ -16,6 +17,18 @@ use testbed::{Runtime, Target, TargetBuilder, shared};
 pub const LONG: Duration = Duration::from_secs(60);
 /// The name of the agent's thread.
 const THREAD: &str = "drdotnet-agent";
+
+/// How much of everything a busy target does a second.
+const BUSY: [&str; 4] = ["dishes=400", "mishaps=200", "helpers=50", "recipes=50"];
+
+/// Tells a thread that it is done, also when a test fails.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
 
 /// A target with a temp folder of its own.
 pub struct Guest {
@@ -58,11 +71,19 @@ pub fn major(runtime: Runtime) -> u16 {
     }
 }
 
-fn temp_folder() -> TempDir {
+pub fn temp_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("guest").tempdir().expect("a folder");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
     fs::set_permissions(folder.path(), open).expect("a folder for everybody");
     folder
+}
+
+/// A program that does little, not started yet.
+pub fn idle(runtime: Runtime) -> TargetBuilder<'static> {
+    match runtime {
+        Runtime::Net10 => shared().stranger(),
+        _ => shared().target("healthy-idle-service", runtime),
+    }
 }
 
 impl Guest {
@@ -83,10 +104,59 @@ impl Guest {
 
     /// One that does little.
     pub fn quiet(runtime: Runtime) -> Guest {
-        match runtime {
-            Runtime::Net10 => Guest::stranger(),
-            _ => Guest::of("healthy-idle-service", runtime),
+        let folder = temp_folder();
+        Guest::started(idle(runtime).tmpdir(folder.path()), folder, "")
+    }
+
+    /// One that allocates, throws, starts threads and compiles, all the time; on 10 only within [`Guest::at_work`].
+    pub fn busy(runtime: Runtime, more: &[&str]) -> Guest {
+        if runtime == Runtime::Net10 {
+            return Guest::stranger();
         }
+        let folder = temp_folder();
+        let mut builder = shared().target("healthy-mixed-load", runtime).tmpdir(folder.path());
+        for arg in BUSY.iter().chain(more) {
+            builder = builder.arg(arg);
+        }
+        Guest::started(builder, folder, "Kitchen.Restaurant.Run")
+    }
+
+    /// One with many threads that wait deep down, and little else.
+    pub fn crowd(runtime: Runtime, threads: u32, depth: u32) -> Guest {
+        let folder = temp_folder();
+        let builder = shared().target("healthy-mixed-load", runtime).tmpdir(folder.path());
+        let builder =
+            ["dishes=1", "mishaps=1", "helpers=1", "recipes=1"].iter().fold(builder, |it, arg| it.arg(arg));
+        let builder = builder.arg(format!("guests={threads}")).arg(format!("depth={depth}"));
+        Guest::started(builder, folder, "Kitchen.DiningRoom.Dine")
+    }
+
+    /// Does something while the target has work to do. Patients have theirs, the stranger is asked: what it does not
+    /// understand makes it throw, each request allocates and goes through threads of its pool, and what is asked often
+    /// is compiled anew.
+    pub fn at_work<T>(&self, something: impl FnOnce() -> T) -> T {
+        if self.target.runtime() != Runtime::Net10 {
+            return something();
+        }
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for id in 10_u64.. {
+                    let method =
+                        ["ping", "unknown", "tools/call", "ping"][usize::try_from(id % 4).expect("small")];
+                    let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+                    if done.load(Ordering::Acquire)
+                        || self.target.say(&(request + "\n{no request\n")).is_err()
+                    {
+                        break;
+                    }
+                    // Not faster than it can answer.
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            });
+            let _done = SetOnDrop(&done);
+            something()
+        })
     }
 
     /// One of whose stacks we know something.
@@ -97,7 +167,7 @@ impl Guest {
         }
     }
 
-    fn stranger() -> Guest {
+    pub fn stranger() -> Guest {
         let folder = temp_folder();
         let builder = shared().stranger().tmpdir(folder.path());
         Guest::started(builder, folder, "System.Threading.Monitor.Wait")
@@ -115,9 +185,14 @@ impl Guest {
         attach(self.pid(), &self.client, options)
     }
 
-    pub fn attach_impatiently(&self) -> Result<Attached, AgentError> {
-        let client = self.client.clone().with_timeout(Duration::from_millis(200));
-        attach(self.pid(), &client, &Options::default())
+    /// One visit, with a question; how many there have been in this image.
+    pub fn visit(&self) -> u32 {
+        let mut attached = self.attach().expect("the agent comes");
+        assert!(!attached.stacks().expect("stacks").stacks.is_empty());
+        let visits = attached.hello().attached;
+        let farewell = attached.leave().expect("it leaves");
+        assert!(farewell.confirmed, "{farewell:?}");
+        visits
     }
 
     /// One more visit goes as it should.
@@ -179,5 +254,30 @@ pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(Instant::now() < until, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Numbers that nobody chose. Their seed is printed, for a test that fails.
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new() -> Chance {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+        let seed = u64::from(now.subsec_nanos()) | 1;
+        println!("seed {seed}");
+        Chance(seed)
+    }
+
+    pub fn number(&mut self) -> u64 {
+        // xorshift64
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// From 0 to 1.
+    pub fn share(&mut self) -> f64 {
+        f64::from(u16::try_from(self.number() & 0xffff).expect("16 bits")) / 65536.0
     }
 }

@@ -3,7 +3,6 @@
 //! What is kept is bounded: [`types::MOST_TYPES`] types (about 6 MB while they are told, 1 MB for the rest of the visit),
 //! [`objects::MOST_OBJECTS`] objects and [`objects::MOST_BYTES`] of their bytes (about 12 MB, and nothing afterwards).
 
-mod memory;
 mod objects;
 mod types;
 
@@ -15,10 +14,19 @@ use clr_profiling::{ClassId, Info, ModuleId, Token};
 
 use crate::answers::Refusal;
 use crate::line::Silence;
+use crate::memory::word;
 use crate::visit::Visit;
 
 /// Most entries of each kind in a plan.
 const MOST_PLANNED: usize = 64 * 1024;
+
+/// Bits of an object's first word that are no part of its type's address.
+const MARKS: u64 = 7;
+
+/// The type of what may be an object.
+fn class_of(object: u64) -> Option<u64> {
+    word(object).map(|word| word & !MARKS)
+}
 
 /// What a visit remembers of the heap.
 #[derive(Default)]

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use agent_wire::{FromAgent, Object, Pause, Pick, Plan, Stage};
 use clr_profiling::{ClassId, Suspended, Walk, size_of_object};
 
-use super::Known;
-use super::memory::OwnMemory;
+use super::{Known, class_of};
 use crate::answers::{self, Refusal};
 use crate::line::Silence;
+use crate::memory::word;
+use crate::sys::read_memory;
 use crate::visit::Visit;
 
 /// Most objects that are kept.
@@ -98,7 +99,6 @@ impl Objects {
         for follow in &plan.follow {
             wanted.follow.entry(follow.class).or_default().push(follow.offset);
         }
-        let memory = OwnMemory::open()?;
         let mut objects = Objects {
             kept: Vec::with_capacity(MOST_OBJECTS),
             bytes: Vec::with_capacity(MOST_BYTES),
@@ -106,22 +106,22 @@ impl Objects {
             left_out: 0,
             pause: Pause::default(),
         };
-        let turn = answers::take_turn()?;
+        let turn = answers::take_turn(|| visit.is_unwanted())?;
         let began = Instant::now();
-        let suspended = answers::suspend(visit, || visit.has_ended())?;
+        let suspended = answers::suspend(visit, || visit.is_unwanted())?;
         objects.pause.suspending = began.elapsed();
         if plan.samples.is_empty() {
             objects.walk(&suspended, &wanted)?;
         } else {
             for sample in &plan.samples {
-                if memory.class(sample.address) == Some(sample.class) {
-                    objects.reach(&memory, &wanted, sample.address);
+                if class_of(sample.address) == Some(sample.class) {
+                    objects.reach(&wanted, sample.address);
                 } else {
                     objects.left_out = objects.left_out.saturating_add(1);
                 }
             }
         }
-        objects.chase(&suspended, &memory, &wanted);
+        objects.chase(&suspended, &wanted);
         objects.pause.suspended = suspended.elapsed();
         drop(suspended);
         drop(turn);
@@ -153,7 +153,7 @@ impl Objects {
     }
 
     /// Follows references until there are no new ones.
-    fn chase(&mut self, suspended: &Suspended<'_>, memory: &OwnMemory, wanted: &Wanted<'_>) {
+    fn chase(&mut self, suspended: &Suspended<'_>, wanted: &Wanted<'_>) {
         let until = suspended.elapsed() + LONGEST;
         let mut at = 0;
         while let Some(kept) = self.kept.get(at) {
@@ -164,40 +164,40 @@ impl Objects {
                 return;
             }
             for &offset in wanted.follow.get(&class).map_or(&[][..], Vec::as_slice) {
-                self.follow(memory, wanted, &bytes, usize::from(offset));
+                self.follow(wanted, &bytes, usize::from(offset));
             }
             if wanted.elements.contains(&class) {
                 for offset in (ELEMENTS..bytes.len()).step_by(8) {
-                    self.follow(memory, wanted, &bytes, offset);
+                    self.follow(wanted, &bytes, offset);
                 }
             }
         }
     }
 
-    fn follow(&mut self, memory: &OwnMemory, wanted: &Wanted<'_>, bytes: &Range<usize>, offset: usize) {
+    fn follow(&mut self, wanted: &Wanted<'_>, bytes: &Range<usize>, offset: usize) {
         let object = self.bytes.get(bytes.clone()).and_then(|bytes| bytes.get(offset..));
         let Some(reference) = object.and_then(|rest| rest.first_chunk::<8>()) else { return };
         let address = u64::from_le_bytes(*reference);
         if address != 0 && address % 8 == 0 {
-            self.reach(memory, wanted, address);
+            self.reach(wanted, address);
         }
     }
 
     /// Keeps what lies at an address, if that is readable. Of a type that we do not know only the type's address is told.
-    fn reach(&mut self, memory: &OwnMemory, wanted: &Wanted<'_>, address: u64) {
-        let Some(class) = memory.class(address).filter(|class| *class != 0) else { return };
+    fn reach(&mut self, wanted: &Wanted<'_>, address: u64) {
+        let Some(class) = class_of(address).filter(|class| *class != 0) else { return };
         if !self.enter(address) {
             return;
         }
         let start = self.bytes.len();
         let known = usize::try_from(class).ok().and_then(|class| wanted.known.get(&ClassId(class)));
         if let (Some(pick), Some(known)) = (wanted.picks.get(&class), known) {
-            let count = || memory.word(address.wrapping_add(8)).map_or(0, |word| (word & 0xFFFF_FFFF) as u32);
+            let count = || word(address.wrapping_add(8)).map_or(0, |word| (word & 0xFFFF_FFFF) as u32);
             let size = size_of_object(known.flags, known.base, count);
             let room = usize::from(pick.bytes).min(MOST_BYTES - start).min(size);
             self.bytes.resize(start + room, 0);
-            let read = self.bytes.get_mut(start..).and_then(|room| memory.read(address, room));
-            if read.is_none() {
+            let read = self.bytes.get_mut(start..).is_some_and(|room| read_memory(address, room));
+            if !read {
                 self.bytes.truncate(start);
             }
         }

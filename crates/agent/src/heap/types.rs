@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use agent_wire::{Field, FromAgent, HeapType, Layout, MOST_FIELDS, Pause, Sample, Stage};
 use clr_profiling::{
-    ArrayInfo, ClassId, ClassInfo, FieldOffset, Info, Metadata, ModuleId, ModuleInfo, Suspended, Token, Walk,
+    ArrayInfo, ClassId, FieldOffset, HeapType as Described, Info, Metadata, ModuleId, ModuleInfo, Suspended,
+    Token, Walk,
 };
 
-use super::Known;
-use super::memory::OwnMemory;
-use crate::answers::{self, Refusal, named_type};
+use super::{Known, class_of};
+use crate::answers::{self, Refusal, full_name};
 use crate::line::Silence;
+use crate::memory::word;
 use crate::visit::Visit;
 
 /// Most types that are told.
@@ -25,7 +26,7 @@ const PLACES: usize = 2 * MOST_TYPES;
 struct Seen {
     class: ClassId,
     count: u64,
-    info: ClassInfo,
+    info: Described,
     array: Option<ArrayInfo>,
     /// Whether the runtime told of it.
     described: bool,
@@ -48,16 +49,15 @@ pub(super) struct Types {
 impl Types {
     /// Walks the heap, or looks at samples of it, and asks the runtime about the types that it meets.
     pub(super) fn look(visit: &Visit, samples: &[Sample]) -> Result<Types, Refusal> {
-        let memory = OwnMemory::open()?;
         let mut types = Types {
             seen: Vec::with_capacity(MOST_TYPES),
             places: vec![0; PLACES],
             modules: Vec::with_capacity(64),
             ..Types::default()
         };
-        let turn = answers::take_turn()?;
+        let turn = answers::take_turn(|| visit.is_unwanted())?;
         let began = Instant::now();
-        let suspended = answers::suspend(visit, || visit.has_ended())?;
+        let suspended = answers::suspend(visit, || visit.is_unwanted())?;
         types.pause.suspending = began.elapsed();
         if samples.is_empty() {
             let walked = suspended.heap(|object| {
@@ -67,7 +67,7 @@ impl Types {
             walked.map_err(|code| Refusal { stage: Stage::Heap, code })?;
         } else {
             for sample in samples {
-                match (memory.class(sample.address), usize::try_from(sample.class)) {
+                match (class_of(sample.address), usize::try_from(sample.class)) {
                     (Some(found), Ok(class)) if found == sample.class => types.meet(ClassId(class), 1),
                     // It moved: the host is told by what is missing.
                     _ => types.left_out = types.left_out.saturating_add(1),
@@ -79,7 +79,7 @@ impl Types {
         drop(suspended);
         drop(turn);
         types.spread();
-        types.measure(&memory);
+        types.measure();
         Ok(types)
     }
 
@@ -115,7 +115,7 @@ impl Types {
             if let Some(array) = seen.array {
                 seen.described = true;
                 self.meet_also(array.element);
-            } else if let Ok(found) = info.class(seen.class) {
+            } else if let Ok(found) = info.heap_type(seen.class) {
                 (seen.described, seen.info) = (true, found);
                 self.meet_also(found.parent);
                 found.arguments.iter().take(found.argument_count).for_each(|&class| self.meet_also(class));
@@ -170,9 +170,9 @@ impl Types {
     }
 
     /// How large objects are, of types that stay: these are there without anything standing still.
-    fn measure(&mut self, memory: &OwnMemory) {
+    fn measure(&mut self) {
         for seen in self.seen.iter_mut().filter(|seen| seen.described && !seen.collectible) {
-            if let Some(head) = memory.word(seen.class.0 as u64) {
+            if let Some(head) = word(seen.class.0 as u64) {
                 let [a, b, c, d, e, f, g, h] = head.to_le_bytes();
                 (seen.flags, seen.base) =
                     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
@@ -211,7 +211,7 @@ impl Types {
             let (path, metadata) = open.as_ref().map_or(("", None), |(_, path, data)| (*path, data.as_ref()));
             let name = match metadata {
                 Some(metadata) if !seen.collectible && seen.array.is_none() => {
-                    named_type(metadata, seen.info.token).map(|(name, _)| name).unwrap_or_default()
+                    full_name(metadata, seen.info.token).unwrap_or_default()
                 }
                 _ => String::new(),
             };
@@ -251,7 +251,7 @@ pub(super) fn tell_layouts(
             continue;
         };
         let field = |field: &FieldOffset| {
-            let name = metadata.field(field.field).ok()?;
+            let name = metadata.field(field.token).ok()?.0;
             Some(Field { offset: field.offset, name })
         };
         say(FromAgent::Layout(Layout {

@@ -59,6 +59,10 @@ pub struct Arguments {
     #[arg(hide_possible_values = true)]
     pub color: ColourChoice,
 
+    /// Show texts of the program's data (messages, arguments, values) as length and hash
+    #[arg(long, global = true, help_heading = "Display")]
+    pub redact: bool,
+
     #[command(subcommand)]
     pub command: Command,
 }

@@ -19,8 +19,8 @@ machine is busy. Threads that only wait for work are folded into one line.
 
 Examples:
   drdotnet stack -p 4242
-  drdotnet stack -n Shop.Api --threads      every thread in a line of its own
-  drdotnet stack -p 4242 --idle --framework nothing left out
+  drdotnet stack -n Shop.Api --threads    every thread in a line of its own
+  drdotnet stack -p 4242 --idle --framework --native   nothing left out
   drdotnet stack -p 4242 --json > stacks.json
   drdotnet sessions export last --format html";
 
@@ -53,6 +53,9 @@ pub struct StackOptions {
     /// Show the framework's inner methods in the tree, too
     #[arg(long)]
     pub framework: bool,
+    /// Show native and kernel frames of threads that wait in full stacks, too
+    #[arg(long)]
+    pub native: bool,
     /// List every thread, too
     #[arg(long)]
     pub threads: bool,

@@ -16,6 +16,7 @@ use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::{Failure, no_dump, unreachable};
 use crate::output::{to_stderr, to_stdout};
+use crate::redaction;
 use crate::screen::Screen;
 use crate::selection::select;
 
@@ -30,6 +31,7 @@ pub fn dump(args: &DumpArgs, screen: &Screen) -> Result<(), Failure> {
 }
 
 fn collect(args: &DumpCollectArgs, screen: &Screen) -> Result<(), Failure> {
+    redaction::refuse_raw("a core dump")?;
     let timeout = parse_duration(&args.timeout)?;
     let wish = Wish { kind: args.kind, log: args.diag, crash_report: args.crashreport, timeout };
     let process = select(&args.target.which())?;

@@ -2,7 +2,7 @@
 
 use discovery::secrets::{is_secret_name, is_secret_value};
 use discovery::{Ability, Access, DotnetProcess, access};
-use model::format_duration;
+use model::{Redaction, format_duration};
 use process_view::Process;
 use reports::{printable, printable_within, value};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use crate::args::InfoArgs;
 use crate::explain::{Failure, unreachable};
 use crate::layout::hanging;
 use crate::output;
+use crate::redaction;
 use crate::screen::Screen;
 use crate::selection::select;
 
@@ -55,7 +56,11 @@ fn environment(process: &DotnetProcess, show_secrets: bool) -> Option<Vec<(Strin
     let from_kernel = || process.visible.then(|| Process::new(process.pid).environment().ok()).flatten();
     let mut variables = asked.or_else(from_kernel)?;
     variables.sort_by(|(a, _), (b, _)| (!is_about_dotnet(a), a).cmp(&(!is_about_dotnet(b), b)));
-    if !show_secrets {
+    let redaction = redaction::chosen();
+    for (_, value) in &mut variables {
+        *value = redaction.text(value);
+    }
+    if !show_secrets && redaction == Redaction::Off {
         for (name, value) in &mut variables {
             if (is_secret_name(name) || is_secret_value(value)) && !value.is_empty() {
                 HIDDEN.clone_into(value);

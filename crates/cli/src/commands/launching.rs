@@ -21,6 +21,7 @@ use crate::control::Interrupt;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output;
+use crate::redaction::shown;
 
 /// How long a program may take until its runtime shows up.
 const START: Duration = Duration::from_secs(30);
@@ -129,7 +130,7 @@ fn start_with(
                 program.stop();
                 return Err(failure);
             };
-            let process = find(pid, &patient())?;
+            let process = shown(find(pid, &patient())?);
             if cannot_call(&process) {
                 return Ok((program, process));
             }
@@ -222,7 +223,7 @@ fn begin(launched: Launched, handover: Handover) -> Result<(Program, DotnetProce
             .next("start it by hand to see what it says"),
         error => error.into(),
     })?;
-    Ok((program, process))
+    Ok((program, shown(process)))
 }
 
 impl Program {

@@ -16,6 +16,7 @@ use crate::args::PsArgs;
 use crate::explain::Failure;
 use crate::layout::hanging;
 use crate::output;
+use crate::redaction;
 use crate::screen::Screen;
 
 /// On terminals narrower than this, even numbers would be cut.
@@ -24,6 +25,7 @@ const CRAMPED: usize = 70;
 /// Lists the .NET processes.
 pub fn ps(args: &PsArgs, screen: &Screen) -> Result<(), Failure> {
     let mut scan = scan(&Options::default());
+    scan.processes = scan.processes.into_iter().map(redaction::shown).collect();
     scan.processes.iter_mut().for_each(DotnetProcess::conceal_secrets);
     if args.json {
         return output::to_stdout(&json(&row::List::from(&scan))?);

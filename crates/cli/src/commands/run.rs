@@ -16,6 +16,7 @@ use crate::exit_code::Code;
 use crate::explain::{Failure, unreachable};
 use crate::output;
 use crate::progress::Progress;
+use crate::redaction;
 use crate::screen::Screen;
 use crate::selection::select;
 
@@ -48,7 +49,8 @@ impl Plan {
         keeping::check_folder(args.output.as_deref())?;
         Ok(Plan {
             profiler,
-            settings: Settings::new(spec, args.settings.iter().map(String::as_str))?,
+            settings: Settings::new(spec, args.settings.iter().map(String::as_str))?
+                .with_redaction(redaction::chosen()),
             duration: args.duration.as_deref().map_or(Ok(spec.duration), parse_duration)?,
             output: args.output.clone(),
             json: args.json,

@@ -16,6 +16,7 @@ use crate::args::{SessionCommand, SessionsArgs};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output;
+use crate::redaction;
 use crate::screen::Screen;
 
 /// What the archive of everything is called among the formats.
@@ -31,7 +32,7 @@ pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
     match command {
         SessionCommand::List(args) => listing(args.json),
         SessionCommand::Show(args) => {
-            let report = store.find(&args.session)?.report()?;
+            let report = find(&store, &args.session)?.report()?;
             let style = screen.report_style();
             output::to_stdout(&if args.json {
                 reports::json::render(&report)
@@ -39,12 +40,12 @@ pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
                 reports::terminal::render(&report, &style)
             })
         }
-        SessionCommand::Open(args) => open(&store.find(&args.session)?),
+        SessionCommand::Open(args) => open(&find(&store, &args.session)?),
         SessionCommand::Export(args) => {
             let Some(format) = format_of(args.format.as_deref(), args.output.as_deref())? else {
-                return archive::export(&store.find(&args.session)?, args.output.as_deref());
+                return archive::export(&find(&store, &args.session)?, args.output.as_deref());
             };
-            let text = format.render(&store.find(&args.session)?.report()?);
+            let text = format.render(&find(&store, &args.session)?.report()?);
             match &args.output {
                 Some(path) => {
                     output::to_file(path, &text)?;
@@ -71,6 +72,13 @@ pub fn sessions(args: &SessionsArgs, screen: &Screen) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// A session whose report may be shown.
+fn find(store: &Store, wanted: &str) -> Result<Session, Failure> {
+    let session = store.find(wanted)?;
+    redaction::refuse_kept(&session)?;
+    Ok(session)
 }
 
 /// The format of a report that was asked for, or that the file's name asks for; none is the archive of everything.
@@ -183,8 +191,8 @@ fn list_json(store: &Store) -> Result<(), Failure> {
             id,
             status: session.status.word(),
             folder: Some(session.folder.display().to_string()),
-            profiler: Some(session.manifest.profiler),
-            target: Some(session.manifest.target),
+            profiler: Some(session.manifest.profiler.clone()),
+            target: Some(shown_target(&session)),
             started_at: Some(session.manifest.started_at.to_string()),
             ended_at: session.outcome.as_ref().map(|outcome| outcome.ended_at.to_string()),
             error: session.outcome.and_then(|outcome| outcome.error),
@@ -201,6 +209,14 @@ fn list_json(store: &Store) -> Result<(), Failure> {
         },
     });
     output::to_stdout(&json(&List { schema: SCHEMA, sessions: sessions.collect() })?)
+}
+
+fn shown_target(session: &Session) -> model::Target {
+    let mut target = session.manifest.target.clone();
+    if !redaction::is_redacted(session) {
+        target.command_line = target.command_line.as_deref().map(redaction::command_line);
+    }
+    target
 }
 
 /// Writes the page beside the report and hands it to the desktop, where there is one.

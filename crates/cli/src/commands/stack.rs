@@ -8,7 +8,7 @@ use crate::screen::Screen;
 
 /// Shows what every thread does right now.
 pub fn stack(args: StackArgs, screen: &Screen) -> Result<(), Failure> {
-    let StackOptions { target, idle, framework, threads, top, output, json } = match args.action {
+    let StackOptions { target, idle, framework, native, threads, top, output, json } = match args.action {
         Some(StackAction::Report(options)) => options,
         None => args.options,
     };
@@ -17,7 +17,7 @@ pub fn stack(args: StackArgs, screen: &Screen) -> Result<(), Failure> {
     let settings = [
         shown("idle", idle),
         shown("framework", framework),
-        shown("threads", threads),
+        shown("native", native), shown("threads", threads),
         Some(format!("top={top}")),
     ];
     let run = RunArgs {

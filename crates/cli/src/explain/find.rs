@@ -7,6 +7,7 @@ use process_view::{Process, TaskState};
 use super::Failure;
 use crate::commands::short_command;
 use crate::exit_code::Code;
+use crate::redaction::shown;
 
 /// Most processes named in a message.
 const MOST_NAMED: usize = 5;
@@ -53,7 +54,7 @@ impl From<FindError> for Failure {
                     failure = failure.choice(format!(
                         "-p {}   {}",
                         process.pid,
-                        cut(&process.shown_command_line())
+                        cut(&shown(process.clone()).shown_command_line())
                     ));
                 }
                 if candidates.len() > MOST_NAMED {

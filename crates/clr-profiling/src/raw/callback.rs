@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence as barrier};
 use super::fence::fence;
 use super::info::Info;
 use super::slots::{CALLBACKS, CallbackSlot, Function, IUNKNOWN, Slot};
-use crate::{Entry, Guid, HResult, Profiler};
+use crate::{Entry, Event, Guid, HResult, Profiler};
 
 /// The table of functions of our object.
 type Table = [Function; CALLBACKS];
@@ -34,6 +34,10 @@ impl<P: Profiler> Instance<P> {
         table[CallbackSlot::InitializeForAttach as usize] = Self::initialize_for_attach as Function;
         table[CallbackSlot::ProfilerAttachComplete as usize] = Self::attach_complete as Function;
         table[CallbackSlot::ProfilerDetachSucceeded as usize] = Self::detach_succeeded as Function;
+        table[CallbackSlot::ExceptionThrown as usize] = Self::exception as Function;
+        table[CallbackSlot::JITCompilationStarted as usize] = Self::compilation as Function;
+        table[CallbackSlot::GarbageCollectionStarted as usize] = Self::collection as Function;
+        table[CallbackSlot::ThreadCreated as usize] = Self::thread as Function;
         table[CallbackSlot::RuntimeSuspendStarted as usize] = Self::suspending as Function;
         table[CallbackSlot::LoadAsNotificationOnly as usize] = Self::load_as_notification_only as Function;
         table
@@ -104,9 +108,11 @@ impl<P: Profiler> Instance<P> {
         fence(|| HResult::of(body(profiler)), || profiler.panicked(entry))
     }
 
-    /// Named in the environment of a program that starts: not what we are for.
-    unsafe extern "system" fn initialize(_this: *mut c_void, _info: *mut c_void) -> HResult {
-        HResult::E_PROFILER_CANCEL_ACTIVATION
+    unsafe extern "system" fn initialize(this: *mut c_void, info: *mut c_void) -> HResult {
+        // SAFETY: see above.
+        let body = |profiler: &P| profiler.initialize(unsafe { Info::query(info) }?);
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Initialize, body) }
     }
 
     unsafe extern "system" fn initialize_for_attach(
@@ -148,6 +154,31 @@ impl<P: Profiler> Instance<P> {
     unsafe extern "system" fn suspending(this: *mut c_void, _reason: u32) -> HResult {
         // SAFETY: see above.
         unsafe { Self::enter(this, Entry::Suspending, P::suspending) }
+    }
+
+    unsafe extern "system" fn exception(this: *mut c_void, _object: usize) -> HResult {
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Told, |profiler| profiler.told(Event::Exception)) }
+    }
+
+    unsafe extern "system" fn compilation(this: *mut c_void, _function: usize, _blockable: i32) -> HResult {
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Told, |profiler| profiler.told(Event::Compilation)) }
+    }
+
+    unsafe extern "system" fn collection(
+        this: *mut c_void,
+        _generations: i32,
+        _collected: *const i32,
+        _reason: u32,
+    ) -> HResult {
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Told, |profiler| profiler.told(Event::Collection)) }
+    }
+
+    unsafe extern "system" fn thread(this: *mut c_void, _thread: usize) -> HResult {
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Told, |profiler| profiler.told(Event::Thread)) }
     }
 
     unsafe extern "system" fn load_as_notification_only(this: *mut c_void, answer: *mut i32) -> HResult {

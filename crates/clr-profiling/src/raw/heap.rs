@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::classes::FieldOffset;
 use super::com::call;
 use super::info::Info;
 use super::slots::InfoSlot;
@@ -26,9 +27,9 @@ pub struct HeapObject<'a> {
     walk: PhantomData<&'a ()>,
 }
 
-/// Where a type comes from.
+/// Where a type comes from, with its type arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassInfo {
+pub struct HeapType {
     /// Its module.
     pub module: ModuleId,
     /// Its row in the module's metadata.
@@ -51,19 +52,6 @@ pub struct ArrayInfo {
     /// Number of its dimensions.
     pub rank: u32,
 }
-
-/// A field and where it lies, `COR_FIELD_OFFSET` of `cor.h`. In a class counted from the address that names the object, in a
-/// struct from where the struct begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct FieldOffset {
-    /// Its row in the metadata of its type's module.
-    pub field: Token,
-    /// Where it lies.
-    pub offset: u32,
-}
-
-const _: () = assert!(size_of::<FieldOffset>() == 8);
 
 impl HeapObject<'_> {
     /// Where it lies.
@@ -111,7 +99,7 @@ impl Suspended<'_> {
         let mut visitor = Visitor { visit: &mut visit, panicked: false };
         let data = (&raw mut visitor).cast::<c_void>();
         // SAFETY: `on_object` has the form that is asked for, and `data` outlives the call.
-        let outcome = unsafe { self.info().heap_objects(on_object as *const c_void, data) };
+        let outcome = unsafe { self.info.heap_objects(on_object as *const c_void, data) };
         if visitor.panicked { Err(HResult::E_UNEXPECTED) } else { outcome }
     }
 }
@@ -143,7 +131,7 @@ impl Info {
     unsafe fn heap_objects(&self, callback: *const c_void, data: *mut c_void) -> Result<(), HResult> {
         // SAFETY: the caller's promise.
         unsafe {
-            call!(self.reference(), InfoSlot::EnumerateGCHeapObjects(
+            call!(self.reference, InfoSlot::EnumerateGCHeapObjects(
                 callback => *const c_void,
                 data => *mut c_void,
             ))
@@ -151,13 +139,13 @@ impl Info {
     }
 
     /// Where a type comes from. The id must be of a type that is loaded, which a live object proves; an array is an error.
-    pub fn class(&self, class: ClassId) -> Result<ClassInfo, HResult> {
-        let mut found = ClassInfo::default();
+    pub fn heap_type(&self, class: ClassId) -> Result<HeapType, HResult> {
+        let mut found = HeapType::default();
         let mut count = 0u32;
         let room = u32::try_from(MOST_ARGUMENTS).unwrap_or(0);
         // SAFETY: the pointers are to live fields, and there is room for as many arguments as we say.
         unsafe {
-            call!(self.reference(), InfoSlot::GetClassIDInfo2(
+            call!(self.reference, InfoSlot::GetClassIDInfo2(
                 class => ClassId,
                 &raw mut found.module => *mut ModuleId,
                 &raw mut found.token => *mut Token,
@@ -177,7 +165,7 @@ impl Info {
         let mut found = ArrayInfo::default();
         // SAFETY: the pointers are to live fields. "No array" is S_FALSE, with a rank of 0.
         let outcome = unsafe {
-            call!(self.reference(), InfoSlot::IsArrayClass(
+            call!(self.reference, InfoSlot::IsArrayClass(
                 class => ClassId,
                 &raw mut found.element_kind => *mut u32,
                 &raw mut found.element => *mut ClassId,
@@ -194,7 +182,7 @@ impl Info {
         let length = u32::try_from(room.len()).unwrap_or(0);
         // SAFETY: the pointers are to live locals, and there is room for as many fields as we say.
         unsafe {
-            call!(self.reference(), InfoSlot::GetClassLayout(
+            call!(self.reference, InfoSlot::GetClassLayout(
                 class => ClassId,
                 room.as_mut_ptr() => *mut FieldOffset,
                 length => u32,

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 1024;
 
 /// The runtime, as far as a profiler may ask it. Any thread of ours may ask.
 pub struct Info {
-    reference: Reference<InfoSlot>,
+    pub(super) reference: Reference<InfoSlot>,
 }
 
 // SAFETY: the runtime's object may be called from any thread at any time ("free threaded", corprof.idl).
@@ -96,10 +96,6 @@ impl Info {
     pub(super) unsafe fn query(unknown: *mut c_void) -> Result<Self, HResult> {
         // SAFETY: the caller's promise.
         Ok(Info { reference: unsafe { Reference::query(unknown) }? })
-    }
-
-    pub(super) fn reference(&self) -> &Reference<InfoSlot> {
-        &self.reference
     }
 
     /// The newest version of `ICorProfilerInfo` that this runtime has: 11 is 3.1, 12 is 5 and 6, 13 is 7, 14 is 8, 15 is 9

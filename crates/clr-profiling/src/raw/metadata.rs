@@ -81,9 +81,9 @@ impl Metadata {
         Ok(found)
     }
 
-    /// The name of a field; cut to 511 characters.
-    pub fn field(&self, field: Token) -> Result<String, HResult> {
-        let (mut name, mut written) = ([0u16; LONGEST_NAME], 0u32);
+    /// A field's name, cut to 511 characters, and its flags.
+    pub fn field(&self, field: Token) -> Result<(String, u32), HResult> {
+        let (mut name, mut written, mut flags) = ([0u16; LONGEST_NAME], 0u32, 0u32);
         let room = u32::try_from(name.len()).unwrap_or(0);
         // SAFETY: the pointers are to live locals or null where nothing is asked for; the name has the room we say.
         unsafe {
@@ -93,15 +93,37 @@ impl Metadata {
                 name.as_mut_ptr() => *mut u16,
                 room => u32,
                 &raw mut written => *mut u32,
-                std::ptr::null_mut() => *mut u32,
+                &raw mut flags => *mut u32,
                 std::ptr::null_mut() => *mut *const u8,
                 std::ptr::null_mut() => *mut u32,
                 std::ptr::null_mut() => *mut u32,
-                std::ptr::null_mut() => *mut *const c_void,
+                std::ptr::null_mut() => *mut *const u8,
                 std::ptr::null_mut() => *mut u32,
             ))?;
         }
-        Ok(text(&name, written))
+        Ok((text(&name, written), flags))
+    }
+
+    /// Fills `room` with fields of a type and returns how many there are in it; if it is full there may be more.
+    pub fn fields(&self, class: Token, room: &mut [Token]) -> Result<usize, HResult> {
+        let (mut list, mut written) = (std::ptr::null_mut::<c_void>(), 0u32);
+        let size = u32::try_from(room.len()).unwrap_or(u32::MAX);
+        // SAFETY: room for a handle and for as many tokens as we say; the handle is closed once, whatever came of it.
+        let outcome = unsafe {
+            let outcome = call!(self.reference, MetadataSlot::EnumFields(
+                &raw mut list => *mut *mut c_void,
+                class => Token,
+                room.as_mut_ptr() => *mut Token,
+                size => u32,
+                &raw mut written => *mut u32,
+            ));
+            if !list.is_null() {
+                // It returns nothing, so what stands where a result would be is not looked at.
+                let _ = call!(self.reference, MetadataSlot::CloseEnum(list => *mut c_void));
+            }
+            outcome
+        };
+        outcome.map(|()| usize::try_from(written).unwrap_or(0).min(room.len()))
     }
 
     /// The method of a type that takes nothing, gives nothing back and has this name.

@@ -1,21 +1,25 @@
 //! The border: everything that needs `unsafe`. Nothing raw leaves this module.
 
 mod callback;
+mod classes;
 mod com;
 mod factory;
 mod fence;
 mod heap;
 mod info;
 mod metadata;
+mod placed;
 mod slots;
 mod suspended;
 #[cfg(test)]
 mod tests;
 
+pub use classes::{ClassInfo, FieldOffset};
 pub use factory::get_class_object;
-pub use heap::{ArrayInfo, ClassInfo, FieldOffset, HeapObject, MOST_ARGUMENTS, size_of_object};
+pub use heap::{ArrayInfo, HeapObject, HeapType, MOST_ARGUMENTS, size_of_object};
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
+pub use placed::PlacedFrame;
 pub use slots::interface_sizes;
 pub use suspended::{Frame, Suspended, Walk};
 

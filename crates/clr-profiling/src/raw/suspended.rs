@@ -14,7 +14,7 @@ const AGAIN: Duration = Duration::from_micros(50);
 
 /// While this exists, no managed thread runs. It must end on the thread that made it, which it does by being dropped.
 pub struct Suspended<'a> {
-    info: &'a Info,
+    pub(super) info: &'a Info,
     since: Instant,
     /// Not to be sent to another thread.
     here: PhantomData<*const ()>,
@@ -58,10 +58,6 @@ impl Info {
 }
 
 impl Suspended<'_> {
-    pub(super) fn info(&self) -> &Info {
-        self.info
-    }
-
     /// How long the runtime has stood still.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

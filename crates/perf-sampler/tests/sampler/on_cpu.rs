@@ -258,3 +258,20 @@ fn a_process_can_be_added_while_it_runs() {
         assert!(summary.cpu_time.contains_key(&pid(&first)) && summary.cpu_time.contains_key(&pid(&second)));
     }
 }
+
+/// Others pay nothing for it: their stacks are not even copied. Where the kernel takes no program from us they are.
+#[test]
+fn others_are_not_sampled() {
+    if !may_watch_all() {
+        return;
+    }
+    let (target, other) = (start("hot-method"), start("hot-method"));
+    let options = Options { rate_hz: 499, ..options(&target) };
+    let before = ran_in_all(pid(&other));
+    let mut samples = 0;
+    let (_, summary) = sample(Sampler::start(&options).expect("it may sample"), |story| {
+        samples = story.samples;
+        samples >= 200 && ran_in_all(pid(&other)) - before > Duration::from_secs(1)
+    });
+    assert_eq!(summary.counts.samples_of_others, 0, "{:?}", summary.counts);
+}

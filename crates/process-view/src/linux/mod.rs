@@ -18,5 +18,5 @@ pub use process::{Process, process_ids};
 pub use runtime_mark::RuntimeMark;
 pub use stat::{Stat, TaskState};
 pub use status::{IdMap, Status};
-pub use task::{ProcessorClock, ProcessorTime, Task};
+pub use task::{ProcessorClock, ProcessorTime, Task, scheduler_now};
 pub use users::user_name;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use model::{ProcessId, ThreadId};
 
@@ -86,6 +87,13 @@ impl Task {
         clock.read().map(|_| clock)
     }
 
+    /// When it last ran, on the scheduler's clock, which begins when the machine starts and stands still in interrupts. `None` on
+    /// kernels that do not tell. To be compared with that of a thread that runs now, see [`crate::scheduler_now`].
+    #[must_use]
+    pub fn last_ran(&self) -> Option<Duration> {
+        last_ran(&read_text(self.process, &self.path("sched")).ok()?)
+    }
+
     /// The system call that it waits in, by its number on this kind of processor. `None` if it waits in none, or for those
     /// who may not trace it.
     #[must_use]
@@ -113,8 +121,33 @@ impl Task {
     }
 }
 
+/// The scheduler's clock, see [`Task::last_ran`].
+#[must_use]
+pub fn scheduler_now() -> Option<Duration> {
+    last_ran(&std::fs::read_to_string("/proc/thread-self/sched").ok()?)
+}
+
+/// The line `se.exec_start`, in milliseconds.
+fn last_ran(text: &str) -> Option<Duration> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("se.exec_start"))?;
+    let milliseconds: f64 = line.trim_start().strip_prefix(':')?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_thread_has_just_run() {
+        // Kernels without scheduler statistics do not tell.
+        let Some(now) = scheduler_now() else { return };
+        assert!(scheduler_now().unwrap() >= now);
+        assert_eq!(last_ran("se.exec_start     :   1500.25\n"), Some(Duration::from_micros(1_500_250)));
+        assert_eq!(last_ran("se.exec_start : -3"), None);
+        assert_eq!(last_ran("nothing"), None);
+    }
+
     #[test]
     fn the_clock_of_a_thread_goes_forward() {
         let me = crate::Process::this();

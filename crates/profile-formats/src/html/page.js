@@ -75,9 +75,13 @@ function redraw() {
   isDrawing = true;
   requestAnimationFrame(() => {
     isDrawing = false;
-    draw(state);
-    document.body.dataset.frames = drawn.length;
+    drawNow();
   });
+}
+
+function drawNow() {
+  draw(state);
+  document.body.dataset.frames = drawn.length;
 }
 
 /** A node by its path: the children's methods, from the outermost. */
@@ -268,4 +272,6 @@ function prepare() {
 prepare();
 readAddress();
 show();
+// Not with the next frame of the screen: a browser that is busy may take long to have one.
+drawNow();
 document.body.dataset.ready = '1';

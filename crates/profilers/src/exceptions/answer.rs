@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, WindowEnd,
+    Body, Cell, Column, Confidence, Finding, Frame, Redaction, Section, Severity, Table, Unit, WindowEnd,
     format_duration,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn answer(thrown: &Thrown, about: &About, settings: &Settings) -> Ans
     if total.count > 0 {
         let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
         sections.push(place_table(&rows, thrown, about, top));
-        sections.push(message_table(thrown, top));
+        sections.push(message_table(thrown, top, settings.redaction()));
         sections.extend(handler_table(thrown, top));
         let stacks = thrown.throws.iter().map(|(_, frames, throws)| (throws.count, frames.clone()));
         sections.extend(stack_section(
@@ -126,17 +126,23 @@ fn place_table(rows: &[Row<'_>], thrown: &Thrown, about: &About, top: usize) -> 
     Section::new("exceptions", "Exceptions", Body::Table(table))
 }
 
-fn message_table(thrown: &Thrown, top: usize) -> Section {
+fn message_table(thrown: &Thrown, top: usize, redaction: Redaction) -> Section {
     let mut table = Table::new([
         Column::new("message", "Message", Unit::Text),
         Column::new("type", "Exception", Unit::Text),
+        Column::new("thrown-by", "Thrown by", Unit::Text),
         Column::new("count", "Count", Unit::Count),
     ]);
-    for (type_name, message, count) in thrown.messages.iter().take(top) {
-        table.push([Cell::from(message.as_str()), Cell::from(short_type(type_name)), Cell::from(*count)]);
+    for said in thrown.messages.iter().take(top) {
+        table.push([
+            Cell::from(said.message.shown(redaction)),
+            Cell::from(short_type(&said.type_name)),
+            Cell::from(said.place.as_deref()),
+            Cell::from(said.count),
+        ]);
     }
     if thrown.other_messages > 0 {
-        table.push([Cell::from("others"), Cell::Missing, Cell::from(thrown.other_messages)]);
+        table.push([Cell::from("others"), Cell::Missing, Cell::Missing, Cell::from(thrown.other_messages)]);
     }
     table.omitted_rows = thrown.messages.len().saturating_sub(top) as u64;
     Section::new("messages", "Messages (# stands for numbers that differ)", Body::Table(table))
@@ -174,13 +180,13 @@ fn findings(
     if about.end == WindowEnd::TargetExited
         && let Some(fatal) = &thrown.last_in_flight
     {
-        findings.push(unhandled(fatal));
+        findings.push(unhandled(fatal, settings.redaction()));
     }
     let storm = settings.integer("storm");
     let rate = per_second(total.count, about.measured);
     // A window shorter than a second must hold as many as a storm has in a second.
     if rate >= fraction(storm) && total.count >= storm && !rows.is_empty() {
-        findings.push(storm_finding(thrown, rows, total, about));
+        findings.push(storm_finding(thrown, rows, total, about, settings.redaction()));
     }
     findings
 }
@@ -197,14 +203,14 @@ fn notes(about: &About) -> Vec<String> {
     notes
 }
 
-fn unhandled(fatal: &Fatal) -> Finding {
+fn unhandled(fatal: &Fatal, redaction: Redaction) -> Finding {
     let finding = Finding::new(
         "unhandled-exception",
         Severity::Critical,
         Confidence::Medium,
         format!("The process ended while {} was in flight", fatal.type_name),
     )
-    .evidence("Message", fatal.message.clone())
+    .evidence("Message", fatal.message.shown(redaction))
     .evidence("Handler", "none was seen before the end")
     .advice("Read the last lines of the program's standard error: the runtime prints what ended it.");
     match own_frame(&fatal.frames) {
@@ -213,7 +219,13 @@ fn unhandled(fatal: &Fatal) -> Finding {
     }
 }
 
-fn storm_finding(thrown: &Thrown, rows: &[Row<'_>], total: &Throws, about: &About) -> Finding {
+fn storm_finding(
+    thrown: &Thrown,
+    rows: &[Row<'_>],
+    total: &Throws,
+    about: &About,
+    redaction: Redaction,
+) -> Finding {
     let rate = rate_words(per_second(total.count, about.measured));
     let worst = &rows[0];
     let share = share_words(worst.throws.count, total.count);
@@ -231,9 +243,10 @@ fn storm_finding(thrown: &Thrown, rows: &[Row<'_>], total: &Throws, about: &Abou
     {
         finding = finding.evidence("Thrown inside", frame.name.clone());
     }
-    let message = thrown.messages.iter().find(|(type_name, ..)| type_name == worst.type_name);
-    if let Some((_, message, _)) = message.filter(|(_, message, _)| !message.is_empty()) {
-        finding = finding.evidence("Message", message.clone());
+    let message =
+        thrown.messages.iter().find(|said| said.type_name == worst.type_name && said.place == worst.place);
+    if let Some(said) = message.filter(|said| !said.message.is_empty()) {
+        finding = finding.evidence("Message", said.message.shown(redaction));
     }
     finding = match thrown.handlers.first().filter(|_| total.caught * 2 > total.count) {
         Some((handler, _)) if handler.name != UNNAMED => finding.evidence(

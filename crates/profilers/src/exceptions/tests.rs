@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::{Cost, Report, WindowEnd};
+use model::{Cost, Redaction, Report, WindowEnd};
 
 use super::SPEC;
 use super::answer::answer;
-use super::watch::{Fatal, Thrown, Throws};
+use super::watch::{Fatal, Said, Thrown, Throws};
 use crate::Settings;
 use crate::events::About;
 use crate::specimen::{self, frame, frame_at, ids};
@@ -43,16 +43,18 @@ fn storm() -> Thrown {
             ),
         ],
         messages: vec![
-            (
-                "System.FormatException".into(),
-                "The input string '#,# EUR' was not in a correct format.".into(),
-                17_990,
-            ),
-            (
-                "System.Collections.Generic.KeyNotFoundException".into(),
-                "The given key '\u{1b}[2Jorder' was not present in the dictionary.".into(),
-                10,
-            ),
+            Said {
+                type_name: "System.FormatException".into(),
+                message: "The input string '#,# EUR' was not in a correct format.".into(),
+                place: Some("Shop.Import.PriceFeed.ParseAmount:54".into()),
+                count: 17_990,
+            },
+            Said {
+                type_name: "System.Collections.Generic.KeyNotFoundException".into(),
+                message: "The given key '\u{1b}[2Jorder' was not present in the dictionary.".into(),
+                place: Some("Shop.Cache.Get:12".into()),
+                count: 10,
+            },
         ],
         handlers: vec![
             (frame_at("Shop.Import.PriceFeed.ReadRow", SHOP, "/src/Shop/PriceFeed.cs", 38), 17_989),
@@ -116,4 +118,23 @@ fn what_ends_the_process_is_named() {
     let ended = About { end: WindowEnd::TargetExited, ..about() };
     assert_eq!(ids(&report(&thrown, &ended)), ["unhandled-exception", "exception-storm"]);
     assert_eq!(ids(&report(&thrown, &about())), ["exception-storm"]);
+}
+
+#[test]
+fn redacted_messages_are_hidden_wherever_they_would_stand() {
+    let fatal = Fatal {
+        type_name: "System.InvalidOperationException".into(),
+        message: "no price for user 4711".into(),
+        frames: vec![frame("Shop.Pricing.Price", SHOP)],
+    };
+    let thrown = Thrown { last_in_flight: Some(fatal), ..storm() };
+    let ended = About { end: WindowEnd::TargetExited, ..about() };
+    let settings = Settings::new(&SPEC, []).expect("defaults").with_redaction(Redaction::On);
+    let report = specimen::report(&SPEC, answer(&thrown, &ended, &settings));
+    let text = format!("{report:?}");
+    for message in ["input string", "given key", "4711"] {
+        assert!(!text.contains(message), "{message}: {text}");
+    }
+    let hidden = Redaction::On.text("no price for user 4711");
+    assert!(text.contains(&hidden), "{text}");
 }

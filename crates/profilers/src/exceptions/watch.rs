@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use event_session::Seen;
-use model::Frame;
+use model::{Frame, TargetText};
 use nettrace::ThreadId;
 use runtime_events::RuntimeEvent;
 use runtime_events::exception::ExceptionThrown;
 use stacks::StackKey;
 
-use crate::blame::throwing_frame;
+use crate::blame::{own_place, throwing_frame};
 use crate::capped::Capped;
 use crate::events::{Stacks, Watched, Watcher};
 
@@ -17,8 +17,6 @@ use crate::events::{Stacks, Watched, Watcher};
 const MOST_IN_FLIGHT: usize = 32;
 /// Threads that are followed from throw to handler.
 const MOST_THREADS: usize = 10_000;
-/// Characters of a message that are kept.
-const LONGEST_MESSAGE: usize = 300;
 
 /// Exceptions of one type, thrown at one place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,7 +38,7 @@ pub(super) struct Throws {
 pub(super) struct Messages {
     pub(super) count: u64,
     /// The first one.
-    pub(super) first: String,
+    pub(super) first: TargetText,
     /// Others differ from it in their digits.
     pub(super) varied: bool,
 }
@@ -58,14 +56,15 @@ type Place = (String, Option<StackKey>);
 struct InFlight {
     place: Place,
     thrown_ns: u64,
-    message: String,
+    message: TargetText,
 }
 
 /// What is known while the session runs.
 #[derive(Default)]
 pub(super) struct Watch {
     throws: Capped<Place, Throws>,
-    messages: Capped<(String, String), Messages>,
+    /// By type, message without its numbers, and stack.
+    messages: Capped<(String, TargetText, Option<StackKey>), Messages>,
     handlers: Capped<Option<StackKey>, Handler>,
     threads: HashMap<ThreadId, Vec<InFlight>>,
 }
@@ -95,13 +94,13 @@ impl Watcher for Watch {
 impl Watch {
     fn thrown(&mut self, seen: &Seen<'_>, thrown: &ExceptionThrown<'_>, stacks: &mut Stacks) {
         let type_name = thrown.type_name.to_string();
-        let message: String = thrown.message.to_string().chars().take(LONGEST_MESSAGE).collect();
+        let message = TargetText::new(&thrown.message.to_string());
         let place = (type_name.clone(), stacks.key(seen.event.stack));
         let throws = self.throws.entry(place.clone());
         throws.count += 1;
         throws.rethrown += u64::from(thrown.flags.is_rethrown());
         throws.nested += u64::from(thrown.flags.is_nested());
-        let messages = self.messages.entry((type_name, pattern(&message)));
+        let messages = self.messages.entry((type_name, message.map(pattern), place.1));
         if messages.count == 0 {
             messages.first.clone_from(&message);
         }
@@ -135,8 +134,19 @@ fn pattern(message: &str) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Fatal {
     pub(super) type_name: String,
-    pub(super) message: String,
+    pub(super) message: TargetText,
     pub(super) frames: Vec<Frame>,
+}
+
+/// What exceptions of one type said that were thrown at one place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Said {
+    pub(super) type_name: String,
+    /// Without numbers where they differ.
+    pub(super) message: TargetText,
+    /// The program's own code.
+    pub(super) place: Option<String>,
+    pub(super) count: u64,
 }
 
 /// What came of it, with names.
@@ -146,8 +156,8 @@ pub(super) struct Thrown {
     pub(super) throws: Vec<(String, Vec<Frame>, Throws)>,
     /// Of types and places that had no room.
     pub(super) other_throws: Throws,
-    /// By type, the most frequent first; the text has no numbers where they differ.
-    pub(super) messages: Vec<(String, String, u64)>,
+    /// By type and place, the most frequent first.
+    pub(super) messages: Vec<Said>,
     /// Messages that had no room.
     pub(super) other_messages: u64,
     /// By handler, the most frequent first.
@@ -163,11 +173,6 @@ pub(super) fn thrown(watched: &Watched<Watch>) -> Thrown {
     let by_count = watch.throws.sorted_by_key(|throws| throws.count);
     let throws =
         by_count.into_iter().map(|((name, stack), throws)| (name.clone(), frames(stack), throws.clone()));
-    let messages = watch.messages.sorted_by_key(|messages| messages.count);
-    let messages = messages.into_iter().map(|((type_name, pattern), messages)| {
-        let text = if messages.varied { pattern } else { &messages.first };
-        (type_name.clone(), text.clone(), messages.count)
-    });
     let mut handlers: Vec<(Frame, u64)> = Vec::new();
     for (stack, handler) in watch.handlers.sorted_by_key(|handler| handler.count) {
         let frames = frames(stack);
@@ -191,11 +196,35 @@ pub(super) fn thrown(watched: &Watched<Watch>) -> Thrown {
     Thrown {
         throws: throws.collect(),
         other_throws: watch.throws.others.clone(),
-        messages: messages.collect(),
+        messages: said(watched),
         other_messages: watch.messages.others.count,
         handlers,
         last_in_flight,
     }
+}
+
+/// Messages by the place that throws them: stacks that differ above it are one.
+fn said(watched: &Watched<Watch>) -> Vec<Said> {
+    let mut said: Vec<(&TargetText, bool, Said)> = Vec::new();
+    let mut known: HashMap<(&str, &TargetText, Option<String>), usize> = HashMap::new();
+    for ((type_name, pattern, stack), messages) in watched.watcher.messages.sorted_by_key(|kept| kept.count) {
+        let place = stack.and_then(|stack| own_place(&watched.frames(stack)));
+        let at = *known.entry((type_name, pattern, place.clone())).or_insert_with(|| {
+            let (message, type_name) = (messages.first.clone(), type_name.clone());
+            said.push((pattern, messages.varied, Said { type_name, message, place, count: 0 }));
+            said.len() - 1
+        });
+        let (_, varied, row) = &mut said[at];
+        *varied |= messages.varied || row.message != messages.first;
+        row.count += messages.count;
+    }
+    let text = |(pattern, varied, row): (&TargetText, bool, Said)| match varied {
+        true => Said { message: pattern.clone(), ..row },
+        false => row,
+    };
+    let mut said: Vec<Said> = said.into_iter().map(text).collect();
+    said.sort_by(|few, many| many.count.cmp(&few.count));
+    said
 }
 
 /// A frame from what the runtime calls a handler's method: `instance void [Shop] Shop.Feed::Read(int32)`.

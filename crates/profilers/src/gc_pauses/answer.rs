@@ -12,6 +12,7 @@ use crate::Settings;
 use crate::blame::{is_own, method, own_frame, own_place};
 use crate::collections::{GcPause, Style, reason_words};
 use crate::events::About;
+use crate::lengths::Lengths;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, per_second, percent, percent_words, rate_words};
 use crate::stack_section::stack_section;
@@ -61,34 +62,14 @@ pub(super) fn answer(paused: &Paused, about: &About, settings: &Settings) -> Ans
     }
 }
 
-/// Lengths of some pauses.
-struct Lengths {
-    sorted: Vec<u64>,
-    total: u64,
+fn lengths<'a>(pauses: impl IntoIterator<Item = &'a GcPause>) -> Lengths {
+    Lengths::of(pauses.into_iter().map(|pause| pause.total_ns))
 }
 
-impl Lengths {
-    fn of<'a>(pauses: impl IntoIterator<Item = &'a GcPause>) -> Lengths {
-        let mut sorted: Vec<u64> = pauses.into_iter().map(|pause| pause.total_ns).collect();
-        sorted.sort_unstable();
-        Lengths { total: sorted.iter().sum(), sorted }
-    }
-
-    /// The length that this many per cent of the pauses do not exceed.
-    fn percentile(&self, percent: usize) -> u64 {
-        let rank = (self.sorted.len() * percent).div_ceil(100).max(1);
-        self.sorted.get(rank - 1).copied().unwrap_or(0)
-    }
-
-    /// Their share of the window in per cent; a pause may last beyond its end.
-    fn share<'a>(pauses: impl IntoIterator<Item = &'a GcPause>, about: &About) -> f64 {
-        let window = nanos(about.measured);
-        percent(pauses.into_iter().map(|pause| pause.inside_ns(window)).sum(), window)
-    }
-
-    fn longest(&self) -> u64 {
-        self.sorted.last().copied().unwrap_or(0)
-    }
+/// Their share of the window in per cent; a pause may last beyond its end.
+fn share<'a>(pauses: impl IntoIterator<Item = &'a GcPause>, about: &About) -> f64 {
+    let window = nanos(about.measured);
+    percent(pauses.into_iter().map(|pause| pause.inside_ns(window)).sum(), window)
 }
 
 fn words(nanoseconds: u64) -> String {
@@ -100,10 +81,10 @@ fn summary(paused: &Paused, about: &About) -> String {
     let Some(longest) = paused.pauses.iter().max_by_key(|pause| pause.total_ns) else {
         return format!("No garbage collection in {window}.");
     };
-    let lengths = Lengths::of(&paused.pauses);
+    let lengths = lengths(&paused.pauses);
     format!(
         "Stopped for {} of {window} by {} pauses: p50 {}, p99 {}, longest {} ({}).",
-        percent_words(Lengths::share(&paused.pauses, about)),
+        percent_words(share(&paused.pauses, about)),
         count_words(paused.pauses.len() as u64),
         words(lengths.percentile(50)),
         words(lengths.percentile(99)),
@@ -137,12 +118,12 @@ fn generation_table(paused: &Paused, about: &About) -> Section {
         groups.entry((pause.generation, pause.style)).or_default().push(pause);
     }
     let row = |name: String, pauses: &[&GcPause]| {
-        let lengths = Lengths::of(pauses.iter().copied());
+        let lengths = lengths(pauses.iter().copied());
         [
             Cell::from(name),
             Cell::from(pauses.len() as u64),
             Cell::from(lengths.total),
-            Cell::from(Lengths::share(pauses.iter().copied(), about)),
+            Cell::from(share(pauses.iter().copied(), about)),
             Cell::from(lengths.percentile(50)),
             Cell::from(lengths.percentile(95)),
             Cell::from(lengths.percentile(99)),
@@ -176,7 +157,7 @@ fn reason_table(paused: &Paused) -> Section {
         groups.entry((reason_words(pause.reason), place)).or_default().push(pause);
     }
     let mut rows: Vec<_> =
-        groups.into_iter().map(|(key, pauses)| (key, pauses.len(), Lengths::of(pauses))).collect();
+        groups.into_iter().map(|(key, pauses)| (key, pauses.len(), lengths(pauses))).collect();
     rows.sort_by_key(|(.., lengths)| std::cmp::Reverse(lengths.total));
     for ((reason, place), count, lengths) in rows.iter().take(MOST_REASONS) {
         table.push([
@@ -265,7 +246,7 @@ fn long_pauses(paused: &Paused, pauses: &[&GcPause], about: &About, long_ns: u64
     if long.len() < LONG_PAUSES && length(longest) < fraction(long_ns.saturating_mul(VERY_LONG)) {
         return None;
     }
-    let lengths = Lengths::of(long.iter().copied());
+    let lengths = lengths(long.iter().copied());
     let mut finding = Finding::new(
         "long-gc-pauses",
         Severity::Warning,
@@ -299,7 +280,7 @@ fn long_pauses(paused: &Paused, pauses: &[&GcPause], about: &About, long_ns: u64
 }
 
 fn induced(paused: &Paused, induced: &[&GcPause], about: &About) -> Option<Finding> {
-    let lengths = Lengths::of(induced.iter().copied());
+    let lengths = lengths(induced.iter().copied());
     let rate = per_second(induced.len() as u64, about.measured);
     let rate = if rate < 1.0 {
         format!("{} a minute", rate_words(rate * 60.0))
@@ -318,7 +299,7 @@ fn induced(paused: &Paused, induced: &[&GcPause], about: &About) -> Option<Findi
             "{} of {} pauses, {:.1} % of the time",
             count_words(induced.len() as u64),
             count_words(paused.pauses.len() as u64),
-            Lengths::share(induced.iter().copied(), about)
+            share(induced.iter().copied(), about)
         ),
     )
     .evidence("Longest", format!("{}, {}", words(lengths.longest()), kind_words(longest_of(induced)?)))

@@ -11,6 +11,7 @@
 mod kernel_wait;
 mod lines;
 mod naming;
+mod parked;
 mod sight;
 #[cfg(test)]
 pub(crate) mod specimen;
@@ -23,7 +24,7 @@ use model::{Cost, Pauses, WindowEnd, format_duration};
 use process_view::Process;
 
 pub(crate) use naming::{Lines, Namer};
-pub(crate) use sight::{Seen, Sight, Unnamed, names};
+pub(crate) use sight::{Native, Seen, Sight, Unnamed, names};
 
 use crate::ProfilerError;
 use crate::profiler::{Run, Stop};
@@ -177,6 +178,23 @@ impl Guest<'_> {
     /// The process it is in.
     pub(crate) fn target(&self) -> &DotnetProcess {
         self.run.process
+    }
+
+    /// Waits between two of many questions, of a run that has lasted for `elapsed`; else as [`Guest::wait`].
+    pub(crate) fn wait_within(
+        &mut self,
+        time: Duration,
+        elapsed: Duration,
+        total: Duration,
+        note: &str,
+    ) -> WindowEnd {
+        self.run.control.progress(elapsed, total, note);
+        if self.run.control.wait(time) == Stop::Cancelled {
+            self.end = WindowEnd::Cancelled;
+        } else if !self.process.is_alive() {
+            self.end = WindowEnd::TargetExited;
+        }
+        self.end
     }
 
     /// Waits between two questions; shorter if the user wants the report now or the target ends, which is then said in

@@ -9,7 +9,7 @@ use model::{Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
 use runtime_events::MetadataToken;
-use symbols::{LineKind, Position, SourceLookup, human_name, is_framework_module, module_name};
+use symbols::{CodeMap, LineKind, Position, SourceLookup, human_name, is_framework_module, module_name};
 
 use super::lines::{self, AllCode};
 use crate::blame;
@@ -106,6 +106,11 @@ impl Namer {
             namer.all = process.client().and_then(lines::all_code);
         }
         namer
+    }
+
+    /// All code, if it was asked for.
+    pub(super) fn code(&self) -> Option<&CodeMap> {
+        self.all.as_ref().map(|all| &all.code)
     }
 
     /// Bytes that the runtime sent for it.

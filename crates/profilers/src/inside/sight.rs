@@ -9,6 +9,7 @@ use model::{Frame, FrameKind};
 use process_view::{ProcessorTime, Task, TaskState};
 
 use super::naming::{Lines, Named, NamedThread, Namer};
+use super::parked::Parked;
 use super::{Guest, kernel_wait};
 use crate::blame;
 use crate::sampling::{Doing, POOL_DISPATCH, Roster, plain, told_by};
@@ -57,6 +58,8 @@ pub(crate) struct Seen {
     pub(crate) managed: bool,
     /// Its managed frames, innermost first.
     pub(crate) frames: Vec<Arc<Frame>>,
+    /// Native frames and those of the kernel below the innermost managed one, if they were asked for.
+    pub(crate) native: Vec<Frame>,
     /// Whether outer frames are missing.
     pub(crate) cut: bool,
     /// What it does.
@@ -82,19 +85,31 @@ pub(crate) struct Sight {
     pub(crate) lines: Lines,
     /// Whether the kernel told what threads wait in.
     pub(crate) waits_told: bool,
+    /// Whether native frames were asked for, and this user may not see them.
+    pub(crate) native_refused: bool,
+}
+
+/// Whether native frames are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Native {
+    /// No.
+    Hide,
+    /// Those of threads that wait.
+    Show,
 }
 
 /// The same before anything has a name: names are looked up when the agent is gone.
 pub(crate) struct Unnamed {
     stacks: Stacks,
     kernel: HashMap<u64, Kernel>,
+    parked: Option<Parked>,
     /// When it was taken.
     pub(crate) at: Instant,
 }
 
 impl Unnamed {
     /// Takes the stacks, then looks what the kernel says.
-    pub(crate) fn take(guest: &mut Guest<'_>) -> Result<Unnamed, AgentError> {
+    pub(crate) fn take(guest: &mut Guest<'_>, native: Native) -> Result<Unnamed, AgentError> {
         let stacks = guest.stacks()?;
         let at = Instant::now();
         let roster = Roster::new(guest.target());
@@ -111,7 +126,10 @@ impl Unnamed {
             };
             (inside, kernel)
         });
-        Ok(Unnamed { stacks, kernel: kernel.collect(), at })
+        let kernel: HashMap<u64, Kernel> = kernel.collect();
+        let parked = (native == Native::Show)
+            .then(|| Parked::look(guest.target().pid, kernel.values().map(|kernel| kernel.task.id)));
+        Ok(Unnamed { stacks, kernel, parked, at })
     }
 
     /// What names need to be found for.
@@ -132,7 +150,16 @@ impl Unnamed {
 
     /// With names.
     pub(crate) fn named(self, namer: &mut Namer) -> Sight {
-        Sight::of(Named::of(namer, &self.stacks), self.kernel)
+        let mut sight = Sight::of(Named::of(namer, &self.stacks), self.kernel);
+        if let Some(parked) = self.parked {
+            sight.native_refused = !parked.allowed;
+            let mut native = parked.named(namer.code());
+            for thread in &mut sight.threads {
+                let id = thread.task.map(|task| task.id.0);
+                thread.native = id.and_then(|id| native.remove(&id)).unwrap_or_default();
+            }
+        }
+        sight
     }
 }
 
@@ -152,7 +179,7 @@ impl Sight {
         );
         threads.retain(|thread| thread.name != agent_host::THREAD_NAME);
         threads.sort_by_key(|thread| thread.inside);
-        Sight { threads, lines, waits_told }
+        Sight { threads, lines, waits_told, native_refused: false }
     }
 }
 
@@ -177,6 +204,7 @@ impl Seen {
             cut: managed.is_some_and(|thread| thread.cut),
             why: why(&frames, state),
             frames,
+            native: Vec::new(),
             state,
             started: kernel.as_ref().and_then(|kernel| kernel.started),
             task: None,

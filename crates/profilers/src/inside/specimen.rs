@@ -32,6 +32,7 @@ pub(crate) fn thread(inside: u32, name: &str, state: TaskState, frames: &[&str])
         cut: false,
         why: why(&frames, Some(state)),
         frames,
+        native: Vec::new(),
         state: Some(state),
         started: Some(100 + u64::from(inside)),
         waits_in: (state == TaskState::Sleeping).then(|| "futex".to_owned()),
@@ -42,5 +43,10 @@ pub(crate) fn thread(inside: u32, name: &str, state: TaskState, frames: &[&str])
 
 /// All of them.
 pub(crate) fn sight(threads: Vec<Seen>) -> Sight {
-    Sight { threads, lines: super::Lines { exact: 9, method_start: 0 }, waits_told: true }
+    Sight {
+        threads,
+        lines: super::Lines { exact: 9, method_start: 0 },
+        waits_told: true,
+        native_refused: false,
+    }
 }

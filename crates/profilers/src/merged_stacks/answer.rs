@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Cost, Frame, Section, Stack, Stacks, Table, Unit, WindowEnd};
+use model::{Body, Cell, Column, Cost, Frame, FrameKind, Section, Stack, Stacks, Table, Unit, WindowEnd};
 
 use super::tree;
 use crate::Settings;
@@ -94,10 +94,10 @@ fn plural(words: &str) -> String {
 
 /// Where the threads are: the innermost method of the program's own, and what it waits for.
 fn places(shown: &[&Seen]) -> Section {
-    let mut groups: HashMap<(String, String), Vec<&Seen>> = HashMap::new();
+    let mut groups: HashMap<(String, &str), Vec<&Seen>> = HashMap::new();
     for thread in shown {
         let place = place(thread);
-        groups.entry((place, thread.why.words())).or_default().push(thread);
+        groups.entry((place, thread.why.doing.words())).or_default().push(thread);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by(|(a, few), (b, many)| many.len().cmp(&few.len()).then(a.cmp(b)));
@@ -110,7 +110,7 @@ fn places(shown: &[&Seen]) -> Section {
     for ((place, doing), threads) in groups.iter().take(MOST_PLACES) {
         table.push([
             Cell::from(threads.len() as u64),
-            Cell::from(doing.as_str()),
+            Cell::from(*doing),
             Cell::from(place.as_str()),
             Cell::from(names(threads).join(", ")),
         ]);
@@ -134,7 +134,7 @@ fn stacks(shown: &[&Seen], top: u64) -> Section {
     let mut merged: Vec<(Vec<Frame>, Vec<&Seen>)> = Vec::new();
     let mut index: HashMap<Vec<(String, Option<u32>)>, usize> = HashMap::new();
     for thread in shown {
-        let frames = with_kernel(thread);
+        let frames = with_native(thread);
         let key = frames.iter().map(|frame| (frame.name.clone(), frame.line)).collect();
         let at = *index.entry(key).or_insert_with(|| {
             merged.push((frames, Vec::new()));
@@ -164,16 +164,20 @@ fn stacks(shown: &[&Seen], top: u64) -> Section {
     Section::new("stacks", &title, Body::Stacks(Stacks { unit: Unit::Count, stacks }))
 }
 
-/// The frames with the system call that the thread waits in as the innermost.
-fn with_kernel(thread: &Seen) -> Vec<Frame> {
+/// The frames with what is known of the thread below them: native ones, or the system call that it waits in.
+fn with_native(thread: &Seen) -> Vec<Frame> {
+    let managed = thread.frames.iter().map(|frame| Frame::clone(frame));
+    if !thread.native.is_empty() {
+        return thread.native.iter().cloned().chain(managed).collect();
+    }
     let call = thread.waits_in.as_ref().map(|call| Frame {
-        kind: model::FrameKind::Kernel,
+        kind: FrameKind::Kernel,
         name: call.clone(),
         module: None,
         file: None,
         line: None,
     });
-    call.into_iter().chain(thread.frames.iter().map(|frame| Frame::clone(frame))).collect()
+    call.into_iter().chain(managed).collect()
 }
 
 fn thread_table(sight: &Sight) -> Section {
@@ -236,6 +240,12 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
     if !sight.waits_told {
         notes.push(
             "The kernel does not tell this user which system calls threads wait in; root may see them."
+                .to_owned(),
+        );
+    }
+    if sight.native_refused {
+        notes.push(
+            "Native frames are not shown: this user may not read the memory of the process; root may."
                 .to_owned(),
         );
     }

@@ -7,7 +7,7 @@ mod tree;
 
 use std::time::Duration;
 
-use crate::inside::{self, Namer, Unnamed};
+use crate::inside::{self, Namer, Native, Unnamed};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
@@ -36,6 +36,11 @@ static SPEC: Spec = Spec {
             help: "whether every thread is listed too",
         },
         Parameter {
+            name: "native",
+            kind: Kind::Choice { options: &["hide", "show"], default: "hide" },
+            help: "whether stacks in full show native and kernel frames of threads that wait",
+        },
+        Parameter {
             name: "top",
             kind: Kind::Integer { min: 1, max: 10_000, default: 10 },
             help: "how many different stacks to print in full at most",
@@ -54,7 +59,8 @@ impl Profiler for MergedStacks {
     }
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
-        let visited = inside::visit(run, SPEC.id, Unnamed::take)?;
+        let native = if run.settings.choice("native") == "show" { Native::Show } else { Native::Hide };
+        let visited = inside::visit(run, SPEC.id, |guest| Unnamed::take(guest, native))?;
         let inside::Visited { value, mut cost, notes, measured, end } = visited;
         let mut namer = Namer::of(run.process, [value.stacks()]);
         cost.bytes += namer.bytes();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Cell, Column, Frame, Node, Tree, Unit};
+use model::{Cell, Column, Frame, FrameKind, Node, Tree, Unit};
 
 use crate::blame;
 use crate::inside::{Seen, names};
@@ -42,6 +42,7 @@ impl<'a> Growing<'a> {
     fn add(&mut self, thread: &'a Seen, framework: Framework) {
         let mut path: Vec<&Frame> = thread.frames.iter().rev().map(AsRef::as_ref).collect();
         if framework == Framework::Fold {
+            path.retain(|frame| frame.kind == FrameKind::Managed);
             path.dedup_by(|inner, outer| !blame::is_own(inner) && !blame::is_own(outer));
         }
         path.truncate(DEEPEST);

@@ -78,17 +78,14 @@ fn listener() -> Chain {
 }
 
 fn tree(chains: &[Chain]) -> Vec<Branch> {
-    let branch = |(depth, chain, frame): (usize, &Chain, &Frame)| Branch {
-        depth,
-        frame: frame.clone(),
-        count: chain.now,
-        blocking: if depth == 0 { chain.blocking } else { 0 },
-    };
-    let frames = |chain| {
-        let Chain { frames, .. } = chain;
-        frames.iter().enumerate().map(move |(depth, frame)| (depth, chain, frame))
-    };
-    chains.iter().flat_map(frames).map(branch).collect()
+    let mut branches = Vec::new();
+    for chain in chains {
+        for (depth, frame) in chain.frames.iter().enumerate() {
+            let blocking = if depth == 0 { chain.blocking } else { 0 };
+            branches.push(Branch { depth, frame: frame.clone(), count: chain.now, blocking });
+        }
+    }
+    branches
 }
 
 fn seen(chains: Vec<Chain>) -> Seen {

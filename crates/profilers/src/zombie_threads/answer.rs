@@ -11,7 +11,7 @@ use model::{
 use super::judge::{Group, Looks, Verdict};
 use crate::Settings;
 use crate::blame;
-use crate::inside::{Seen, names};
+use crate::inside::Seen;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, nanos, rate_words};
 
@@ -123,7 +123,7 @@ fn finding(looks: &Looks, group: &Group<'_>) -> Option<Finding> {
             "Did nothing",
             format!("{} for {window}: no CPU, never woken", count_words(group.stuck.len() as u64)),
         )
-        .evidence("They", group.doing.clone());
+        .evidence("What they do", group.doing.clone());
     if group.verdict == Verdict::Growing {
         let rate = rate_words(per_hour(group.born.len(), looks.window));
         finding = finding
@@ -158,26 +158,21 @@ fn place_table(looks: &Looks, groups: &[Group<'_>], top: usize) -> Section {
         Column::new("threads", "Threads", Unit::Count),
         Column::new("born", "New", Unit::Count),
         Column::new("ended", "Ended", Unit::Count),
-        Column::new("stuck-in", "Stuck in", Unit::Text),
-        Column::new("doing", "Doing", Unit::Text),
-        Column::new("began-in", "Began in", Unit::Text),
         Column::new("youngest", "Youngest", Unit::Nanoseconds),
         Column::new("oldest", "Oldest", Unit::Nanoseconds),
-        Column::new("names", "Names", Unit::Text),
+        Column::new("stuck-in", "Stuck in", Unit::Text),
+        Column::new("began-in", "Began in", Unit::Text),
     ]);
     for group in groups.iter().take(top) {
         let ages = ages(looks, group);
-        let all: Vec<&Seen> = group.stuck.iter().chain(&group.born).copied().collect();
         table.push([
             Cell::from(group.count() as u64),
             Cell::from(group.born.len() as u64),
             Cell::from(group.ended as u64),
-            Cell::from(group.place.as_str()),
-            Cell::from(group.doing.as_str()),
-            Cell::from(group.began.as_str()),
             Cell::from(ages.map(|(youngest, _)| nanos(youngest))),
             Cell::from(ages.map(|(_, oldest)| nanos(oldest))),
-            Cell::from(names(&all).join(", ")),
+            Cell::from(group.place.as_str()),
+            Cell::from(group.began.as_str()),
         ]);
     }
     table.omitted_rows = groups.len().saturating_sub(top) as u64;

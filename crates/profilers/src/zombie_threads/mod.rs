@@ -7,7 +7,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::inside::{self, Namer, Unnamed};
+use crate::inside::{self, Namer, Native, Unnamed};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
@@ -44,13 +44,13 @@ impl Profiler for ZombieThreads {
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let visited = inside::visit(run, SPEC.id, |guest| {
-            let before = Unnamed::take(guest)?;
+            let before = Unnamed::take(guest, Native::Hide)?;
             // The target may end meanwhile; the second question then says so.
             guest.wait(run.duration, "waiting for the second look");
-            let after = Unnamed::take(guest)?;
-            Ok((before, after))
+            let after = Unnamed::take(guest, Native::Hide)?;
+            Ok((before, after, judge::Ticks::now()))
         })?;
-        let inside::Visited { value: (before, after), mut cost, notes, measured, end } = visited;
+        let inside::Visited { value: (before, after, clock), mut cost, notes, measured, end } = visited;
         let same = before.unmoved(&after);
         let window = after.at.duration_since(before.at);
         let mut namer = Namer::of(run.process, [before.stacks(), after.stacks()]);
@@ -61,7 +61,7 @@ impl Profiler for ZombieThreads {
             same,
             main: main_thread(run),
             window,
-            clock: judge::Ticks::now(),
+            clock,
         };
         let about = answer::About { cost, notes, measured, end };
         Ok(answer::answer(&looks, about, run.settings))

@@ -15,6 +15,7 @@ use super::What;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output::to_stderr;
+use crate::redaction;
 
 /// What may wait in the queue. When it is full, the sessions wait, and the targets drop events.
 const QUEUE: usize = 4096;
@@ -69,7 +70,8 @@ impl Watching {
                     format!("process {} has no diagnostics socket", process.pid),
                 )
             })?;
-            let plan = Plan::new(what.selection.clone(), what.limits, major(process), &unique(index));
+            let plan = Plan::new(what.selection.clone(), what.limits, major(process), &unique(index))
+                .with_redaction(redaction::chosen());
             let session = Session { index, sender: sender.clone(), stop: Arc::clone(&stop) };
             let thread = std::thread::Builder::new()
                 .name(format!("counters-{}", process.pid))

@@ -13,6 +13,7 @@ use super::files::FileKind;
 use crate::args::kernel::{CpuArgs, OffCpuArgs, RecordingArgs};
 use crate::commands::keeping;
 use crate::explain::Failure;
+use crate::redaction;
 
 /// What was typed, checked.
 pub struct Plan {
@@ -58,7 +59,8 @@ impl Plan {
         }
         // What is set by name counts more than an option, which may be a default.
         typed.extend(args.settings.iter().cloned());
-        let settings = Settings::new(picture.spec(), typed.iter().map(String::as_str))?;
+        let settings = Settings::new(picture.spec(), typed.iter().map(String::as_str))?
+            .with_redaction(redaction::chosen());
         let picture = match settings.choice("off-cpu") {
             "show" if picture == Picture::Cpu => Picture::Both,
             _ => picture,
@@ -85,7 +87,8 @@ impl Plan {
     /// Settings for another profiler, as far as it knows them.
     pub fn settings_for(&self, spec: &'static profilers::Spec) -> Result<Settings, Failure> {
         let knows = |text: &&String| Settings::new(spec, [text.as_str()]).is_ok();
-        Ok(Settings::new(spec, self.typed.iter().filter(knows).map(String::as_str))?)
+        let settings = Settings::new(spec, self.typed.iter().filter(knows).map(String::as_str))?;
+        Ok(settings.with_redaction(redaction::chosen()))
     }
 
     /// The folder for the session of a process, if one was chosen. Where there may be several, each has its own in it.

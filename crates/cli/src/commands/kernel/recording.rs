@@ -14,6 +14,7 @@ use super::subjects::Subjects;
 use crate::commands::launching::{Program, family};
 use crate::explain::Failure;
 use crate::progress::Progress;
+use crate::redaction::shown;
 
 /// How quickly a signal is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -89,6 +90,7 @@ fn known_children(targets: &mut Vec<Target>) -> Vec<DotnetProcess> {
     for pid in pids {
         match find(pid, &Options { timeout: CHILD }) {
             Ok(process) => {
+                let process = shown(process);
                 targets.push(Target::from(&process));
                 known.push(process);
             }

@@ -15,6 +15,7 @@ use crate::commands::json;
 use crate::explain::Failure;
 use crate::layout::hanging;
 use crate::output;
+use crate::redaction;
 use crate::screen::Screen;
 
 /// Name and version of the JSON form.
@@ -81,7 +82,7 @@ fn text(args: &ReportArgs, summary: &Summary, screen: &Screen) -> String {
         row("Process", &format!("{process}{runtime}"));
     }
     if let Some(command) = &summary.command_line {
-        row("Command", command);
+        row("Command", &redaction::command_line(command));
     }
     let length = format_duration(Duration::from_nanos(summary.duration_ns));
     row(

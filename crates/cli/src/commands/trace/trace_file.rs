@@ -13,6 +13,7 @@ use trace_views::{Detail, EventName, Lines, Reading, Request, Summary, View, Wan
 use crate::args::trace_convert::StacksArgs;
 use crate::exit_code::Code;
 use crate::explain::{Failure, trace_file as explain};
+use crate::redaction;
 
 /// Enough of a file to tell what it is.
 const HEAD: u64 = 512;
@@ -147,7 +148,7 @@ impl SummaryJson {
         let losses = &summary.losses;
         SummaryJson {
             process: summary.process,
-            command_line: summary.command_line.clone(),
+            command_line: summary.command_line.as_deref().map(redaction::command_line),
             runtime: summary.runtime.clone(),
             started: started(summary).map(|time| time.to_string()),
             duration_ns: summary.duration_ns,

@@ -1,0 +1,68 @@
+//! How much memory the agent takes, whatever the target looks like.
+
+use std::fs;
+
+use agent_wire::DEEPEST_STACK;
+use process_view::Process;
+use testbed::{Runtime, Target};
+
+use crate::support::Guest;
+
+/// What docs/clr-profiling.md states.
+const STATED: u64 = 8 << 20;
+
+fn resident(target: &Target) -> u64 {
+    Process::new(model::ProcessId(target.pid())).status().expect("it lives").resident_bytes.expect("memory")
+}
+
+/// The most since [`forget_peak`].
+fn peak(target: &Target) -> u64 {
+    Process::new(model::ProcessId(target.pid())).peak_memory().expect("memory")
+}
+
+fn forget_peak(target: &Target) {
+    fs::write(format!("/proc/{}/clear_refs", target.pid()), "5").expect("the kernel forgets the peak");
+}
+
+/// Two thousand threads of 200 calls each are more frames than are kept; one of 5,000 calls is deeper than is told.
+#[test]
+fn memory_in_the_target_has_a_bound() {
+    std::thread::scope(|scope| {
+        for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+            scope.spawn(move || is_bounded(runtime));
+        }
+    });
+}
+
+fn is_bounded(runtime: Runtime) {
+    let guest = Guest::crowd(runtime, 2000, 200);
+    // What the runtime itself loads to walk stacks and to read names is there after the first answer.
+    guest.visit();
+    let before = resident(&guest.target);
+    forget_peak(&guest.target);
+    let mut attached = guest.attach().expect("the agent comes");
+    for _ in 0..5 {
+        let answer = attached.stacks().expect("stacks");
+        assert!(answer.stacks.len() >= 2000, "{}", answer.stacks.len());
+        assert!(answer.stacks.iter().any(|stack| stack.cut), "more than is kept, and it is said");
+        assert!(answer.stacks.iter().all(|stack| stack.frames.len() <= DEEPEST_STACK));
+    }
+    assert!(attached.leave().expect("it leaves").confirmed);
+    let (most, after) = (peak(&guest.target), resident(&guest.target));
+    println!("{runtime}: {before} bytes, at most {most} during a visit, {after} after it");
+    assert!(most <= before + STATED, "{runtime}: {} bytes more", most - before);
+    assert!(after <= before + (1 << 20), "{runtime}: {} bytes more stay", after - before);
+}
+
+#[test]
+fn a_very_deep_stack_is_cut_and_said_to_be() {
+    for runtime in [Runtime::Net31, Runtime::Net9] {
+        let guest = Guest::crowd(runtime, 1, 3000);
+        let mut attached = guest.attach().expect("the agent comes");
+        let answer = attached.stacks().expect("stacks");
+        let deepest = answer.stacks.iter().max_by_key(|stack| stack.frames.len()).expect("a stack");
+        assert_eq!((deepest.frames.len(), deepest.cut), (DEEPEST_STACK, true));
+        assert_eq!(answer.stacks.iter().filter(|stack| stack.cut).count(), 1, "only this one");
+        assert!(attached.leave().expect("it leaves").confirmed);
+    }
+}

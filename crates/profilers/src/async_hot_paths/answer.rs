@@ -1,0 +1,273 @@
+//! Analysing: from paths to an answer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use model::{
+    Body, Cell, Column, Confidence, Cost, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
+    WindowEnd, format_duration,
+};
+
+use super::collect::Spent;
+use super::paths::{Path, Paths, Step, add};
+use crate::Settings;
+use crate::blame::{is_own, method, place};
+use crate::profiler::Answer;
+use crate::ratio::{nanos, percent, percent_words};
+
+/// A hot async method has at least this part of all processor time, in per cent,
+const MOST_OF_IT: f64 = 50.0;
+/// and keeps a processor busy for this part of the window, in per cent.
+const BUSY: f64 = 50.0;
+/// Fewer looks prove nothing.
+const LEAST_LOOKS: u64 = 20;
+/// Callers of a method that are named in the table.
+const MOST_CALLERS: usize = 3;
+/// Deepest path that is shown.
+const DEEPEST: usize = 200;
+
+/// What is known of the visit.
+pub(super) struct About {
+    pub(super) cost: Cost,
+    pub(super) notes: Vec<String>,
+    pub(super) measured: Duration,
+    pub(super) end: WindowEnd,
+}
+
+pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer {
+    let mut total = Spent::default();
+    paths.paths.iter().for_each(|path| add(&mut total, path.spent));
+    let methods = methods(paths);
+    let mut sections = Vec::new();
+    if !methods.is_empty() {
+        sections.push(method_table(&methods, &total, settings.integer("top")));
+        let least = settings.integer("least");
+        sections.push(Section::new(
+            "tree",
+            "Who awaits whom, from the root",
+            Body::Tree(tree(paths, &total, least)),
+        ));
+    }
+    let finding = finding(&methods, paths, &about);
+    Answer {
+        summary: summary(&methods, paths, &total, &about),
+        findings: finding.into_iter().collect(),
+        sections,
+        notes: notes(paths, &total, about.notes),
+        cost: about.cost,
+        measured: about.measured,
+        end: about.end,
+    }
+}
+
+fn words(nanoseconds: u64) -> String {
+    format_duration(Duration::from_nanos(nanoseconds))
+}
+
+/// An async method, with what it calls that is not async.
+struct Row<'a> {
+    frame: &'a Frame,
+    /// In it, and in methods that it calls and that are not async.
+    itself: Spent,
+    /// On its behalf: in what it awaits, too.
+    total: Spent,
+    /// By the async method that awaits it; none for a root.
+    callers: HashMap<Option<&'a str>, u64>,
+}
+
+fn methods(paths: &Paths) -> Vec<Row<'_>> {
+    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    for path in &paths.paths {
+        let on_path: Vec<&Step> = path.steps.iter().filter(|step| step.is_async).collect();
+        for (at, step) in on_path.iter().enumerate() {
+            let row = rows.entry(&step.frame.name).or_insert_with(|| Row {
+                frame: &step.frame,
+                itself: Spent::default(),
+                total: Spent::default(),
+                callers: HashMap::new(),
+            });
+            // A method that awaits itself counts once.
+            if on_path[..at].iter().all(|outer| outer.frame.name != step.frame.name) {
+                add(&mut row.total, path.spent);
+            }
+            if at + 1 == on_path.len() {
+                add(&mut row.itself, path.spent);
+                let caller = at.checked_sub(1).map(|caller| on_path[caller].frame.name.as_str());
+                *row.callers.entry(caller).or_default() += path.spent.cpu_ns;
+            }
+        }
+    }
+    let mut rows: Vec<Row<'_>> = rows.into_values().collect();
+    rows.sort_by(|a, b| {
+        (b.itself.cpu_ns, b.total.cpu_ns, &a.frame.name).cmp(&(
+            a.itself.cpu_ns,
+            a.total.cpu_ns,
+            &b.frame.name,
+        ))
+    });
+    rows
+}
+
+/// `Shop.Quote 75 %, Shop.Audit 25 %`.
+fn callers(row: &Row<'_>) -> String {
+    let all: u64 = row.callers.values().sum();
+    let mut callers: Vec<_> = row.callers.iter().filter(|(_, cpu)| **cpu > 0).collect();
+    callers.sort_by(|(a, few), (b, many)| many.cmp(few).then(a.cmp(b)));
+    let shown = callers
+        .iter()
+        .take(MOST_CALLERS)
+        .map(|(caller, cpu)| format!("{} {:.0} %", caller.unwrap_or("nobody"), percent(**cpu, all)));
+    let mut shown: Vec<String> = shown.collect();
+    if callers.len() > MOST_CALLERS {
+        shown.push(format!("{} others", callers.len() - MOST_CALLERS));
+    }
+    shown.join(", ")
+}
+
+fn summary(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About) -> String {
+    let window = words(nanos(about.measured));
+    let Some(first) = rows.first().filter(|row| row.itself.cpu_ns > 0) else {
+        return format!("No async method was seen using the CPU in {window}.");
+    };
+    format!(
+        "Async methods used {} of the {} of CPU in {window}; {} of it in {}.",
+        words(total.cpu_ns),
+        words(paths.process_cpu_ns),
+        percent_words(percent(first.itself.cpu_ns, total.cpu_ns)),
+        place(first.frame),
+    )
+}
+
+fn method_table(rows: &[Row<'_>], total: &Spent, top: u64) -> Section {
+    let top = usize::try_from(top).unwrap_or(usize::MAX);
+    let mut table = Table::new([
+        Column::new("method", "Async method", Unit::Text),
+        Column::new("self", "Self", Unit::Nanoseconds),
+        Column::new("self-percent", "Share", Unit::Percent),
+        Column::new("total", "With awaited", Unit::Nanoseconds),
+        Column::new("blocked", "Blocked", Unit::Nanoseconds),
+        Column::new("awaited-by", "Awaited by", Unit::Text),
+    ]);
+    let shown = rows.iter().filter(|row| row.total.cpu_ns + row.total.blocked_ns > 0);
+    for row in shown.clone().take(top) {
+        table.push([
+            Cell::from(place(row.frame)),
+            Cell::from(row.itself.cpu_ns),
+            Cell::from(percent(row.itself.cpu_ns, total.cpu_ns)),
+            Cell::from(row.total.cpu_ns),
+            Cell::from(row.itself.blocked_ns),
+            Cell::from(callers(row)),
+        ]);
+    }
+    table.omitted_rows = shown.count().saturating_sub(top) as u64;
+    Section::new("methods", "Async methods by CPU", Body::Table(table))
+}
+
+#[derive(Default)]
+struct Branch<'a> {
+    children: BTreeMap<&'a str, Branch<'a>>,
+    total: Spent,
+    itself: Spent,
+    is_async: bool,
+}
+
+fn tree(paths: &Paths, total: &Spent, least: u64) -> Tree {
+    let mut root = Branch::default();
+    for Path { steps, spent } in &paths.paths {
+        let mut at = &mut root;
+        for step in steps.iter().take(DEEPEST) {
+            at = at.children.entry(&step.frame.name).or_default();
+            at.is_async |= step.is_async;
+            add(&mut at.total, *spent);
+        }
+        add(&mut at.itself, *spent);
+    }
+    let columns = vec![
+        Column::new("cpu", "CPU", Unit::Nanoseconds),
+        Column::new("percent", "Share", Unit::Percent),
+        Column::new("self", "Self", Unit::Nanoseconds),
+        Column::new("blocked", "Blocked", Unit::Nanoseconds),
+    ];
+    Tree { columns, roots: nodes(&root, total, least) }
+}
+
+/// Depth is bounded by [`DEEPEST`], so this may recurse.
+fn nodes(branch: &Branch<'_>, total: &Spent, least: u64) -> Vec<Node> {
+    let size = |spent: &Spent| spent.cpu_ns + spent.blocked_ns;
+    let is_shown = |branch: &Branch<'_>| size(&branch.total) * 100 >= least * size(total);
+    let mut children: Vec<_> = branch.children.iter().filter(|(_, child)| is_shown(child)).collect();
+    children.sort_by(|(a, few), (b, many)| {
+        (many.total.cpu_ns, many.total.blocked_ns, a).cmp(&(few.total.cpu_ns, few.total.blocked_ns, b))
+    });
+    let node = |(name, child): (&&str, &Branch<'_>)| Node {
+        label: if child.is_async { format!("async {name}") } else { (*name).to_owned() },
+        values: vec![
+            Cell::from(child.total.cpu_ns),
+            Cell::from(percent(child.total.cpu_ns, total.cpu_ns)),
+            Cell::from(child.itself.cpu_ns),
+            Cell::from(child.total.blocked_ns),
+        ],
+        children: nodes(child, total, least),
+    };
+    children.into_iter().map(node).collect()
+}
+
+fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
+    let first = rows.iter().find(|row| is_own(row.frame))?;
+    let share = percent(first.itself.cpu_ns, paths.process_cpu_ns);
+    let of_core = percent(first.itself.cpu_ns, nanos(about.measured));
+    if first.itself.looks < LEAST_LOOKS || share < MOST_OF_IT || of_core < BUSY {
+        return None;
+    }
+    let finding = Finding::new(
+        "async-hot-path",
+        Severity::Warning,
+        Confidence::High,
+        format!("{} of the CPU time goes to one async method", percent_words(share)),
+    )
+    .culprit(method(first.frame))
+    .evidence(
+        "CPU",
+        format!(
+            "{} in {}, {} of one core",
+            words(first.itself.cpu_ns),
+            words(nanos(about.measured)),
+            percent_words(of_core)
+        ),
+    )
+    .evidence("Awaited by", callers(first));
+    Some(
+        finding
+            .advice("The tree shows on whose behalf it runs: begin with the caller that asks most often.")
+            .advice("Work that takes long keeps a thread of the pool from others; `drdotnet run thread-pool` tells whether they wait."),
+    )
+}
+
+fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if paths.lost.cpu_ns > 0 {
+        notes.push(format!(
+            "Of {} of async CPU time it is not known who awaits it: the method's own object was not found.",
+            percent_words(percent(paths.lost.cpu_ns, total.cpu_ns))
+        ));
+    }
+    if paths.elsewhere.cpu_ns > 0 {
+        notes.push(format!(
+            "{} of async CPU time is awaited in the end by something else than an async method, which is not shown \
+             (a blocked thread, a callback, a combination of tasks).",
+            percent_words(percent(paths.elsewhere.cpu_ns, total.cpu_ns))
+        ));
+    }
+    if paths.not_async.cpu_ns > 0 {
+        notes.push(format!("{} of CPU was not on behalf of async methods.", words(paths.not_async.cpu_ns)));
+    }
+    if paths.unseen_cpu_ns > 0 {
+        notes.push(format!(
+            "{} of CPU was used by threads that were not seen running .NET code: the collector, the compiler, others.",
+            words(paths.unseen_cpu_ns)
+        ));
+    }
+    notes.push(format!("{} looks.", paths.looks));
+    notes.extend(more);
+    notes
+}
