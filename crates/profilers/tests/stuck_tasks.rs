@@ -104,6 +104,18 @@ fn the_whole_chain_is_told_with_its_lines() {
     }
 }
 
+/// Objects move while they are looked at.
+#[test]
+fn collections_in_between_hide_nothing() {
+    for runtime in EVERY {
+        let target =
+            shared().target("stuck-tasks", runtime).arg("churn=40").start().expect("the patient starts");
+        let report = look_until_found("stuck-tasks", &target, 1.5, &[], "stuck-tasks");
+        println!("{runtime}\n{}", show(&report));
+        assert!(target.is_alive());
+    }
+}
+
 #[test]
 fn a_strangers_program_awaits_its_input_and_is_healthy() {
     let target = shared().stranger().start().expect("the stranger starts");

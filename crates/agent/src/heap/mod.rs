@@ -1,24 +1,43 @@
 //! Questions about the heap: its types, their fields, chosen objects.
 //!
 //! What is kept is bounded: [`types::MOST_TYPES`] types (about 6 MB while they are told, 1 MB for the rest of the visit),
-//! [`objects::MOST_OBJECTS`] objects and [`objects::MOST_BYTES`] of their bytes (about 12 MB, and nothing afterwards).
+//! [`objects::MOST_OBJECTS`] objects and [`objects::MOST_BYTES`] of their bytes (about 16 MB with the plan, and nothing
+//! afterwards).
 
 mod objects;
 mod types;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use agent_wire::{FromAgent, Plan};
-use clr_profiling::{ClassId, Info, ModuleId, Token};
+use clr_profiling::{ClassId, Info, ModuleId, Suspended, Token};
 
 use crate::answers::Refusal;
 use crate::line::Silence;
 use crate::memory::word;
 use crate::visit::Visit;
 
-/// Most entries of each kind in a plan.
-const MOST_PLANNED: usize = 64 * 1024;
+/// Most objects in a plan, and most types and references.
+const MOST_SAMPLES: usize = 64 * 1024;
+const MOST_PLANNED: usize = 16 * 1024;
+
+/// How long the heap is walked, some 300 million objects; what comes after is left out.
+const LONGEST_WALK: Duration = Duration::from_secs(3);
+/// The clock is looked at after so many objects; a power of two.
+const LOOK_AT_CLOCK: u32 = 64 * 1024;
+
+/// Whether a walk takes too long.
+#[derive(Default)]
+struct Clock(u32);
+
+impl Clock {
+    fn is_over(&mut self, suspended: &Suspended<'_>) -> bool {
+        self.0 = self.0.wrapping_add(1);
+        self.0 & (LOOK_AT_CLOCK - 1) == 0 && suspended.elapsed() > LONGEST_WALK
+    }
+}
 
 /// Bits of an object's first word that are no part of its type's address.
 const MARKS: u64 = 7;
@@ -63,10 +82,10 @@ impl Memory {
     /// More of what the next question is about. What is too much is left out, and the answer says so.
     pub(crate) fn plan(&self, part: Plan) {
         let plan = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).plan;
-        add(&mut plan.samples, part.samples);
-        add(&mut plan.picks, part.picks);
-        add(&mut plan.follow, part.follow);
-        add(&mut plan.elements, part.elements);
+        add(&mut plan.samples, part.samples, MOST_SAMPLES);
+        add(&mut plan.picks, part.picks, MOST_PLANNED);
+        add(&mut plan.follow, part.follow, MOST_PLANNED);
+        add(&mut plan.elements, part.elements, MOST_PLANNED);
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Remembered) -> T) -> T {
@@ -74,8 +93,8 @@ impl Memory {
     }
 }
 
-fn add<T>(list: &mut Vec<T>, more: Vec<T>) {
-    let room = MOST_PLANNED.saturating_sub(list.len());
+fn add<T>(list: &mut Vec<T>, more: Vec<T>, most: usize) {
+    let room = most.saturating_sub(list.len());
     list.extend(more.into_iter().take(room));
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use agent_wire::{FromAgent, Object, Pause, Pick, Plan, Stage};
 use clr_profiling::{ClassId, Suspended, Walk, size_of_object};
 
-use super::{Known, class_of};
+use super::{Clock, Known, class_of};
 use crate::answers::{self, Refusal};
 use crate::line::Silence;
 use crate::memory::word;
@@ -129,7 +129,12 @@ impl Objects {
     }
 
     fn walk(&mut self, suspended: &Suspended<'_>, wanted: &Wanted<'_>) -> Result<(), Refusal> {
+        let mut clock = Clock::default();
         let walked = suspended.heap(|object| {
+            if clock.is_over(suspended) {
+                self.left_out = self.left_out.saturating_add(1);
+                return Walk::Enough;
+            }
             let class = object.class().0 as u64;
             let Some((bytes, (offset, bits))) = wanted.bytes(class) else { return Walk::On };
             let start = self.bytes.len();

@@ -9,7 +9,7 @@ use clr_profiling::{
     Token, Walk,
 };
 
-use super::{Known, class_of};
+use super::{Clock, Known, class_of};
 use crate::answers::{self, Refusal, full_name};
 use crate::line::Silence;
 use crate::memory::word;
@@ -60,8 +60,13 @@ impl Types {
         let suspended = answers::suspend(visit, || visit.is_unwanted())?;
         types.pause.suspending = began.elapsed();
         if samples.is_empty() {
+            let mut clock = Clock::default();
             let walked = suspended.heap(|object| {
                 types.meet(object.class(), 1);
+                if clock.is_over(&suspended) {
+                    types.left_out = types.left_out.saturating_add(1);
+                    return Walk::Enough;
+                }
                 Walk::On
             });
             walked.map_err(|code| Refusal { stage: Stage::Heap, code })?;

@@ -66,13 +66,12 @@ fn summary(seen: &Seen) -> String {
     let still: usize = seen.chains.iter().map(|chain| chain.still).sum();
     let waiting: usize = seen.chains.iter().map(|chain| chain.now).sum();
     let window = format_duration(seen.window);
-    let first = seen.chains.first().and_then(|chain| Some((chain, chain.waiting()?)));
-    let most = first.map_or(String::new(), |(chain, at)| {
+    let most = seen.places().first().map_or(String::new(), |place| {
         format!(
             " First of all: {} in {}, for {}.",
-            count_words(chain.now as u64),
-            blame::place(at),
-            chain.waits_for()
+            count_words(place.sum(|chain| chain.now) as u64),
+            blame::place(place.at),
+            place.chains.first().map_or("", |chain| chain.waits_for())
         )
     });
     format!(
@@ -106,7 +105,7 @@ fn finding(seen: &Seen, group: &Group<'_>, least: usize) -> Option<Finding> {
         finding = finding.evidence("Growth", format!("{more} more within {window}"));
     }
     if let Some(chain) = group.chains.iter().max_by_key(|chain| chain.still) {
-        finding = finding.evidence("Awaited by", path(chain.methods()));
+        finding = finding.evidence("Chain", path(chain.methods()));
     }
     let awaited = group.sum(|chain| chain.awaited);
     finding = match group.leaf {
