@@ -69,6 +69,16 @@ impl Wanted<'_> {
         }
     }
 
+    /// The first two words of a type, which tell how large its objects are. One that we do not know is only read, by way of
+    /// the kernel: if it is none, what is told is of no use and does no harm.
+    fn head(&self, class: u64) -> Option<(u32, u32)> {
+        if let Some(known) = usize::try_from(class).ok().and_then(|class| self.known.get(&ClassId(class))) {
+            return Some((known.flags, known.base));
+        }
+        let [a, b, c, d, e, f, g, h] = word(class)?.to_le_bytes();
+        Some((u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])))
+    }
+
     /// How many bytes of each object of a type are wanted.
     fn bytes(&self, class: u64) -> Option<(u16, (u16, u32))> {
         // There are more places than types, so that one is empty.
@@ -195,10 +205,9 @@ impl Objects {
             return;
         }
         let start = self.bytes.len();
-        let known = usize::try_from(class).ok().and_then(|class| wanted.known.get(&ClassId(class)));
-        if let (Some(pick), Some(known)) = (wanted.picks.get(&class), known) {
+        if let (Some(pick), Some((flags, base))) = (wanted.picks.get(&class), wanted.head(class)) {
             let count = || word(address.wrapping_add(8)).map_or(0, |word| (word & 0xFFFF_FFFF) as u32);
-            let size = size_of_object(known.flags, known.base, count);
+            let size = size_of_object(flags, base, count);
             let room = usize::from(pick.bytes).min(MOST_BYTES - start).min(size);
             self.bytes.resize(start + room, 0);
             let read = self.bytes.get_mut(start..).is_some_and(|room| read_memory(address, room));

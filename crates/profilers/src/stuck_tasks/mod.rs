@@ -45,26 +45,29 @@ impl Profiler for StuckTasks {
     }
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
-        let visited = inside::visit(run, SPEC.id, |guest| {
-            let mut heap = match heap::Heap::open(guest)? {
-                Ok(heap) => heap,
-                Err(failed) => return Ok(Err(failed)),
-            };
-            let before = heap.look(guest)?;
-            let began = Instant::now();
-            guest.wait(run.duration, "waiting for the second look");
-            let window = began.elapsed();
-            let after = match heap.look_again(guest)? {
-                Ok(after) => after,
-                Err(failed) => return Ok(Err(failed)),
-            };
-            Ok(Ok((heap, before, after, window)))
+        let visited = inside::visit(run, SPEC.id, |guest| match look_twice(guest, run) {
+            Ok(looks) => Ok(Ok(looks)),
+            Err(heap::Failed::Agent(error)) => Err(error),
+            Err(heap::Failed::Heap(error)) => Ok(Err(error)),
         })?;
         let inside::Visited { value, cost, notes, measured, end } = visited;
-        let (heap, before, after, window) = value.map_err(heap::Failed::into_error)?;
+        let (heap, before, after, window) = value.map_err(heap::explain)?;
         let mut named = names::Names::new(run.process, &heap.types);
         let seen = judge::Seen::of(&heap, before, after, &mut named, window);
         let about = answer::About { cost, notes, measured, end };
         Ok(answer::answer(&seen, about, run.settings))
     }
+}
+
+fn look_twice(
+    guest: &mut inside::Guest<'_>,
+    run: &Run<'_>,
+) -> Result<(heap::Heap, heap::Taken, heap::Taken, Duration), heap::Failed> {
+    let mut heap = heap::Heap::open(guest)?;
+    let before = heap.look(guest)?;
+    let began = Instant::now();
+    guest.wait(run.duration, "waiting for the second look");
+    let window = began.elapsed();
+    let after = heap.look(guest)?;
+    Ok((heap, before, after, window))
 }
