@@ -10,7 +10,7 @@ use crate::support::Guest;
 
 /// What docs/clr-profiling.md states: for stacks, and for all questions of a visit together.
 const STATED: u64 = 8 << 20;
-const STATED_FOR_ALL: u64 = 16 << 20;
+const STATED_FOR_ALL: u64 = 24 << 20;
 
 fn resident(target: &Target) -> u64 {
     Process::new(model::ProcessId(target.pid())).status().expect("it lives").resident_bytes.expect("memory")
