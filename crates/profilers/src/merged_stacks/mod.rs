@@ -48,7 +48,7 @@ static SPEC: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::Questions,
-    cost: "all threads stop 1 to 3 times for milliseconds; an agent stays for half a second",
+    cost: "all threads stop 1 to 3 times for milliseconds; an agent stays half a second",
     // One moment needs no time; this is what is waited at most for the user's sake.
     duration: Duration::from_secs(1),
 };
