@@ -63,7 +63,7 @@ impl Profiler for MergedStacks {
         let visited = inside::visit(run, SPEC.id, |guest| monitor_waits::take(guest, native))?;
         let inside::Visited { value: (value, waits), mut cost, notes, measured, end } = visited;
         let mut namer = Namer::of(run.process, [value.stacks()]);
-        cost.bytes += namer.bytes();
+        namer.charge(&mut cost);
         let mut sight = value.named(&mut namer);
         waits.tell(&mut sight);
         let about = answer::About { cost, notes, measured, end };
