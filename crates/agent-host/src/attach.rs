@@ -13,7 +13,7 @@ use crate::AgentError;
 use crate::attached::Attached;
 use crate::error::FOLDER_SETTING;
 use crate::folder::Folder;
-use crate::left_behind;
+use crate::left_behind::{self, LIBRARY_PREFIX};
 use crate::library::{LIBRARY, library_name};
 use crate::listen::{Listener, fresh_token};
 use crate::place::Placed;
@@ -28,6 +28,11 @@ const RUNTIME_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_CALLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 /// How long a place may stay taken by an agent that is just leaving, which takes a third of a second.
 const LEAVING: Duration = Duration::from_millis(1500);
+/// The same where it can be seen that one is leaving: on a machine where threads run late it gives the runtime up to five
+/// seconds, and the runtime may look twice.
+const LONG_LEAVING: Duration = Duration::from_secs(12);
+/// The name of the agent's thread.
+const AGENT_THREAD: &str = "drdotnet-agent";
 /// Pause between two attempts meanwhile.
 const AGAIN: Duration = Duration::from_millis(25);
 
@@ -63,7 +68,7 @@ pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Atta
     left_behind::remove(&folder);
     let mut outcome = Err(AgentError::Silent { waited: Duration::ZERO });
     for patience in FIRST_CALLS {
-        outcome = attempt(client, &folder, options, patience);
+        outcome = attempt(&process, client, &folder, options, patience);
         if !matches!(outcome, Err(AgentError::Silent { .. })) {
             break;
         }
@@ -72,6 +77,7 @@ pub fn attach(pid: ProcessId, client: &Client, options: &Options) -> Result<Atta
 }
 
 fn attempt(
+    process: &Process,
     client: &Client,
     folder: &Folder,
     options: &Options,
@@ -87,7 +93,7 @@ fn attempt(
         path: text(&library.path(), folder)?,
         data: orders.encode(),
     };
-    load(client, &request)?;
+    load(process, client, &request)?;
     let (mut stream, inbox, hello) = listener.accept(&token, patience)?;
     if hello.version != VERSION {
         return Err(AgentError::Version { theirs: hello.version, ours: VERSION });
@@ -117,19 +123,24 @@ fn text(path: &std::path::Path, folder: &Folder) -> Result<String, AgentError> {
     text.map(str::to_owned).map_err(|source| AgentError::NoFolder { folder: folder.path.clone(), source })
 }
 
-fn load(client: &Client, request: &AttachRequest) -> Result<(), AgentError> {
+fn load(process: &Process, client: &Client, request: &AttachRequest) -> Result<(), AgentError> {
     let began = Instant::now();
+    let mut was_here = None;
     loop {
         let error = match client.attach_profiler(request) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         match error {
-            IpcError::Refused { code: HResult::PROFILER_ALREADY_ACTIVE, .. } if began.elapsed() < LEAVING => {
-                std::thread::sleep(AGAIN);
-            }
             IpcError::Refused { code: HResult::PROFILER_ALREADY_ACTIVE, .. } => {
-                return Err(AgentError::Taken);
+                // An agent whose thread has ended: the runtime is about to let go of it, or has.
+                let is_leaving =
+                    *was_here.get_or_insert_with(|| has_library(process)) && !has_agent_thread(process);
+                let patience = if is_leaving { LONG_LEAVING } else { LEAVING };
+                if began.elapsed() > patience {
+                    return Err(AgentError::Taken);
+                }
+                std::thread::sleep(AGAIN);
             }
             IpcError::Refused { code, .. } => {
                 return Err(AgentError::NotLoaded { path: request.path.clone().into(), code });
@@ -137,4 +148,14 @@ fn load(client: &Client, request: &AttachRequest) -> Result<(), AgentError> {
             error => return Err(error.into()),
         }
     }
+}
+
+fn has_library(process: &Process) -> bool {
+    let maps = std::fs::read(format!("/proc/{}/maps", process.id)).unwrap_or_default();
+    maps.windows(LIBRARY_PREFIX.len()).any(|part| part == LIBRARY_PREFIX.as_bytes())
+}
+
+fn has_agent_thread(process: &Process) -> bool {
+    let tasks = process.tasks().unwrap_or_default();
+    tasks.iter().any(|task| task.name().is_ok_and(|name| name == AGENT_THREAD))
 }

@@ -1,6 +1,6 @@
 //! Hosts that are killed.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,17 @@ pub fn host(guest: &Guest, what: &str) -> Child {
         .args([&guest.target.pid().to_string(), what])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the probe starts")
+}
+
+/// What a host that failed has to say.
+fn said(host: &mut Child) -> String {
+    let mut text = String::new();
+    let errors = host.stderr.take().expect("a pipe");
+    BufReader::new(errors).read_to_string(&mut text).expect("text");
+    text
 }
 
 #[test]
@@ -36,7 +44,7 @@ fn hosts_may_be_killed_at_any_moment() {
                 if round % 2 == 1 {
                     let mut line = String::new();
                     output.read_line(&mut line).expect("a line");
-                    assert!(line.starts_with("attached"), "{line}");
+                    assert!(line.starts_with("attached"), "{runtime}, round {round}: {}", said(&mut host));
                 }
                 // The moments are spread over what a visit takes; where in it they fall is the machine's chance.
                 std::thread::sleep(whole.mul_f64(chance.share()).min(Duration::from_secs(2)));

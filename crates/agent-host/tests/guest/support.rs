@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach, find_lock_layout};
+use agent_host::{AgentError, Attached, Options, Pick, Plan, attach, find_lock_layout};
 use diagnostics_ipc::Client;
 use discovery::find;
 use model::ProcessId;
@@ -195,6 +195,16 @@ impl Guest {
         answered(attached.stacks().map(drop))?;
         answered(attached.async_sample().map(drop))?;
         answered(attached.async_census().map(drop))?;
+        if attached.walks_heap() {
+            let types = attached.heap_types(Vec::new()).map(|found| found.types);
+            // As many objects as it has, in vain where they are more than are kept.
+            let picks = types.as_ref().map_or(Vec::new(), |types| {
+                let pick = |id| Pick { class: id, bytes: 64, all: true, without: (0, 0) };
+                types.iter().filter(|found| found.count > 0).map(|found| pick(found.id)).collect()
+            });
+            answered(types.map(drop))?;
+            answered(attached.objects(Plan { picks, ..Plan::default() }).map(drop))?;
+        }
         let layout = match find_lock_layout(self.pid(), attached) {
             Ok(found) => found.layout,
             Err(error) => return answered(Err(error)),
