@@ -65,7 +65,7 @@ fn are_seen_beside(other: &str, kind: &str, wanted: impl Fn(&Report) -> bool + s
             });
             let report = std::panic::catch_unwind(|| {
                 look_until("runtime-pauses", &target, 2.0, &[], |report| {
-                    number(report, "reasons", kind, "pauses") > Some(10.0) && wanted(report)
+                    number(report, "reasons", kind, "pauses") >= Some(3.0) && wanted(report)
                 })
             });
             stop.store(true, Ordering::Relaxed);
