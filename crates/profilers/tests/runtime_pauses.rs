@@ -55,7 +55,8 @@ fn long_pauses_are_found() {
 /// Stops of one kind are seen while another profiler is at work.
 fn are_seen_beside(other: &str, kind: &str, wanted: impl Fn(&Report) -> bool + std::panic::RefUnwindSafe) {
     for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
-        let target = testbed::shared().target("healthy-computation", runtime).start().unwrap();
+        let target =
+            testbed::shared().target("healthy-computation", runtime).start().expect("the target starts");
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
