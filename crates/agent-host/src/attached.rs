@@ -180,6 +180,11 @@ impl Attached {
         }))
     }
 
+    /// Says something that needs no answer.
+    pub(crate) fn tell(&mut self, message: &FromHost) -> Result<(), AgentError> {
+        self.say(message, Instant::now() + ANSWER)
+    }
+
     fn say(&mut self, message: &FromHost, until: Instant) -> Result<(), AgentError> {
         let lost = |source| AgentError::Lost { source };
         self.stream.set_write_timeout(Some(left(until).map_err(lost)?)).map_err(lost)?;

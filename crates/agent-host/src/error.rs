@@ -204,6 +204,7 @@ fn refused(stage: Stage) -> &'static str {
         }
         Stage::Threads => "the runtime did not list its threads",
         Stage::Turn => "another drdotnet looks at the process and did not come to an end",
+        Stage::Heap => "the runtime did not show its heap",
         Stage::Panic => "the agent failed at the answer, which is a fault of drdotnet",
     }
 }

@@ -150,6 +150,27 @@ impl Guest<'_> {
         Ok(answer)
     }
 
+    /// Asks a question for which nothing stands still.
+    pub(crate) fn ask_running<T>(
+        &mut self,
+        question: impl FnOnce(&mut Attached) -> Result<T, AgentError>,
+    ) -> Result<T, AgentError> {
+        self.answers += 1;
+        question(&mut self.attached)
+    }
+
+    /// The process stood still for us in another way.
+    pub(crate) fn stood_still(&mut self, time: Duration) {
+        self.pauses.count += 1;
+        self.pauses.total_ns += nanos(time);
+        self.pauses.longest_ns = self.pauses.longest_ns.max(nanos(time));
+    }
+
+    /// Whether its runtime can walk its heap.
+    pub(crate) fn walks_heap(&self) -> bool {
+        self.attached.walks_heap()
+    }
+
     /// The stacks of all managed threads.
     pub(crate) fn stacks(&mut self) -> Result<agent_host::Stacks, AgentError> {
         self.ask(Attached::stacks, |answer| (answer.pause, answer.left_out))
