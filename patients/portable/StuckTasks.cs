@@ -6,6 +6,7 @@
 // runtimes: 3.1 8 9
 // No thread is blocked: the waiting is only in the state machines on the heap.
 
+using System;
 using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.Linq;
@@ -33,7 +34,24 @@ namespace Fulfilment
                 Thread.Sleep(10);
             }
 
+            var churn = args.Int("churn", 0); // collections in milliseconds, which move everything
+            if (churn > 0)
+            {
+                new Thread(() => Churn(churn)) { IsBackground = true, Name = "churn" }.Start();
+            }
+
             Patient.Ready();
+        }
+
+        private static void Churn(int pause)
+        {
+            while (true)
+            {
+                var rubbish = Enumerable.Range(0, 1000).Select(size => new byte[size]).ToList();
+                GC.Collect();
+                GC.KeepAlive(rubbish);
+                Thread.Sleep(pause);
+            }
         }
     }
 

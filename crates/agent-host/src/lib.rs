@@ -3,7 +3,7 @@
 //! ```text
 //!  library (carried inside) --> place: a file in the target's temp folder --+
 //!  token, listen: a socket in the same folder ------------------------------+--> attach (diagnostics-ipc) --> Attached
-//!                                                                                 threads, stacks, leave <-- wire --> agent
+//!                                                                                 threads, stacks, heap, leave <-- wire --> agent
 //! ```
 //!
 //! **In:** a pid and a client for its runtime. **Out:** [`Attached`], whose agent answers and can be told to leave; when it
@@ -21,6 +21,7 @@ mod attach;
 mod attached;
 mod error;
 mod folder;
+mod heap;
 mod left_behind;
 mod library;
 mod listen;
@@ -34,13 +35,14 @@ mod suits;
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Chain, ChainEnd, Class, Fault, Hello, LockLayout, Method, Owner, Pause, Pending, Reason, Stack,
-    Stage, ThreadEntry, WaitKind, WaitList,
+    Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, HeapType, Hello, Layout, LockLayout, Method,
+    Object, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack, Stage, ThreadEntry, WaitKind, WaitList,
 };
 pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
+pub use heap::{HeapObjects, HeapTypes};
 pub use library::{library, library_name};
 pub use lock_layout::{FoundLayout, find_lock_layout};
 pub use locks::{LockOwners, Locks};

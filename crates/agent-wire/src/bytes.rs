@@ -105,6 +105,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    pub(crate) fn raw(&mut self, length: usize, problem: &'static str) -> Result<&'a [u8], Damage> {
+        let end = self.at.checked_add(length).ok_or(self.damage(problem))?;
+        let found = self.whole.get(self.at..end).ok_or(self.damage(problem))?;
+        self.at = end;
+        Ok(found)
+    }
+
     pub(crate) fn text(&mut self, problem: &'static str) -> Result<String, Damage> {
         let length = usize::from(self.u16(problem)?);
         if length > LONGEST_TEXT {

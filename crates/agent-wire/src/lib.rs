@@ -22,6 +22,7 @@
 mod async_samples;
 mod attach;
 mod bytes;
+mod heap;
 mod inbox;
 mod locks;
 mod messages;
@@ -29,6 +30,10 @@ mod messages;
 pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN, Pending};
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
+pub use heap::{
+    Field, Follow, HeapType, Layout, MOST_FIELDS, MOST_LAYOUTS, MOST_OBJECT_BYTES, MOST_PLANNED, Object,
+    Pick, Plan, Sample,
+};
 pub use inbox::Inbox;
 pub use locks::{
     Blocked, Class, LOCK_WORDS, LockLayout, MOST_BYTES, MOST_RANGES, Owner, Range, WaitKind, WaitList,

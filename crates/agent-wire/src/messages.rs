@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::async_samples::{Chain, Pending};
 use crate::bytes::{Damage, Reader, Writer};
+use crate::heap::{self, HeapType, Layout, Object, Plan};
 use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
 
@@ -90,6 +91,12 @@ pub enum Ask {
     /// The stacks of all managed threads at one instant, and what their methods are. Methods are never asked for by id:
     /// one that was unloaded meanwhile would crash the runtime.
     Stacks,
+    /// All types that have objects.
+    HeapTypes,
+    /// The fields of types that were told before.
+    Layouts(Vec<u64>),
+    /// The objects of the [`Plan`].
+    Objects,
     /// Parts of the target's memory, as they are.
     Read(Vec<Range>),
     /// All managed threads, and the application domain.
@@ -111,6 +118,8 @@ pub enum FromHost {
     Welcome([u8; 16]),
     /// A question. One at a time.
     Ask(Ask),
+    /// What the next question is about.
+    Plan(Plan),
     /// Go.
     Leave,
 }
@@ -127,6 +136,8 @@ pub enum Stage {
     Turn,
     /// In our own code, which panicked.
     Panic,
+    /// Walking the heap.
+    Heap,
 }
 
 /// Why the agent leaves.
@@ -158,6 +169,12 @@ pub enum FromAgent {
     Stack(Stack),
     /// Part of an answer.
     Method(Method),
+    /// Part of an answer.
+    HeapType(HeapType),
+    /// Part of an answer.
+    Layout(Layout),
+    /// Part of an answer.
+    Objects(Vec<Object>),
     /// Part of an answer: the parts of memory that were asked for, in their order; none where nothing can be read.
     Memory(Vec<Option<Vec<u8>>>),
     /// Part of an answer: the application domain.
@@ -213,6 +230,12 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Threads) => frame(2, |_| ()),
             FromHost::Ask(Ask::Stacks) => frame(3, |_| ()),
             FromHost::Leave => frame(4, |_| ()),
+            FromHost::Ask(Ask::HeapTypes) => frame(20, |_| ()),
+            FromHost::Ask(Ask::Layouts(types)) => {
+                frame(21, |body| heap::write_ids(body, types, heap::MOST_LAYOUTS))
+            }
+            FromHost::Ask(Ask::Objects) => frame(22, |_| ()),
+            FromHost::Plan(plan) => frame(23, |body| plan.write(body)),
             FromHost::Ask(Ask::Read(ranges)) => frame(10, |body| locks::write_ranges(ranges, body)),
             FromHost::Ask(Ask::Anchors) => frame(11, |_| ()),
             FromHost::Ask(Ask::Locks(layout)) => frame(12, |body| layout.write(body)),
@@ -229,6 +252,10 @@ impl Message for FromHost {
             2 => FromHost::Ask(Ask::Threads),
             3 => FromHost::Ask(Ask::Stacks),
             4 => FromHost::Leave,
+            20 => FromHost::Ask(Ask::HeapTypes),
+            21 => FromHost::Ask(Ask::Layouts(heap::read_layouts(&mut reader)?)),
+            22 => FromHost::Ask(Ask::Objects),
+            23 => FromHost::Plan(Plan::read(&mut reader)?),
             10 => FromHost::Ask(Ask::Read(locks::read_ranges(&mut reader)?)),
             11 => FromHost::Ask(Ask::Anchors),
             12 => FromHost::Ask(Ask::Locks(LockLayout::read(&mut reader)?)),
@@ -278,6 +305,12 @@ impl Message for FromAgent {
                 body.u8(*reason as u8);
             }),
             FromAgent::Detached => frame(8, |_| ()),
+            FromAgent::HeapType(told) => frame(40, |body| told.write(body)),
+            FromAgent::Layout(told) => frame(41, |body| told.write(body)),
+            FromAgent::Objects(objects) => frame(42, |body| {
+                body.u32(u32::try_from(objects.len()).unwrap_or(0));
+                objects.iter().for_each(|object| object.write(body));
+            }),
             FromAgent::Memory(parts) => frame(30, |body| locks::write_memory(parts, body)),
             FromAgent::Domain(id) => frame(31, |body| {
                 body.u64(*id);
@@ -316,6 +349,12 @@ impl Message for FromAgent {
             },
             7 => FromAgent::Leaving(reason(reader.u8("reason")?).ok_or(reader.damage("reason"))?),
             8 => FromAgent::Detached,
+            40 => FromAgent::HeapType(HeapType::read(&mut reader)?),
+            41 => FromAgent::Layout(Layout::read(&mut reader)?),
+            42 => {
+                let count = reader.count(18, "number of objects")?;
+                FromAgent::Objects((0..count).map(|_| Object::read(&mut reader)).collect::<Result<_, _>>()?)
+            }
             30 => FromAgent::Memory(locks::read_memory(&mut reader)?),
             31 => FromAgent::Domain(reader.u64("application domain")?),
             32 => FromAgent::Blocked(Blocked::read(&mut reader)?),
@@ -368,7 +407,9 @@ fn stack(reader: &mut Reader<'_>) -> Result<Stack, Damage> {
 }
 
 fn stage(code: u8) -> Option<Stage> {
-    [Stage::Suspend, Stage::Threads, Stage::Turn, Stage::Panic].into_iter().find(|&stage| stage as u8 == code)
+    [Stage::Suspend, Stage::Threads, Stage::Turn, Stage::Panic, Stage::Heap]
+        .into_iter()
+        .find(|&stage| stage as u8 == code)
 }
 
 fn reason(code: u8) -> Option<Reason> {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use agent_wire::{
-    Ask, Attach, Blocked, Chain, ChainEnd, Class, DEEPEST_STACK, Fault, FromAgent, FromHost, Hello, Inbox,
-    LONGEST_FRAME, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method, Owner, Pause, Pending, Range,
-    Reason, Stack, Stage, ThreadEntry, Token, VERSION, WaitKind, WaitList, class_id,
+    Ask, Attach, Blocked, Chain, ChainEnd, Class, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost,
+    HeapType, Hello, Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method,
+    Object, Owner, Pause, Pending, Pick, Plan, Range, Reason, Sample, Stack, Stage, ThreadEntry, Token,
+    VERSION, WaitKind, WaitList, class_id,
 };
 use proptest::prelude::*;
 
@@ -44,6 +45,26 @@ fn from_agent() -> Vec<FromAgent> {
         FromAgent::Refused { stage: Stage::Turn, code: -1 },
         FromAgent::Leaving(Reason::Deadline),
         FromAgent::Detached,
+        FromAgent::HeapType(HeapType {
+            id: 1,
+            count: 2,
+            token: 3,
+            parent: 4,
+            arguments: vec![5, 6],
+            rank: 7,
+            module: "m".into(),
+            name: "n".into(),
+        }),
+        FromAgent::Layout(Layout {
+            id: 1,
+            size: 2,
+            move_next: 3,
+            fields: vec![Field { offset: 4, name: "<>u__1".into() }],
+        }),
+        FromAgent::Objects(vec![
+            Object { address: 1, class: 2, bytes: vec![3; 70] },
+            Object { address: 4, class: 5, bytes: Vec::new() },
+        ]),
         FromAgent::Memory(vec![Some(vec![1, 2, 3]), None, Some(Vec::new())]),
         FromAgent::Domain(77),
         FromAgent::Blocked(Blocked {
@@ -80,6 +101,10 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::Threads),
         FromHost::Ask(Ask::Stacks),
         FromHost::Leave,
+        FromHost::Ask(Ask::HeapTypes),
+        FromHost::Ask(Ask::Layouts(vec![1, 2])),
+        FromHost::Ask(Ask::Objects),
+        FromHost::Plan(plan(3)),
         FromHost::Ask(Ask::Read(vec![Range { address: 0x1000, length: 8 }, Range { address: 1, length: 0 }])),
         FromHost::Ask(Ask::Anchors),
         FromHost::Ask(Ask::Locks(thread)),
@@ -87,6 +112,33 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::AsyncSample),
         FromHost::Ask(Ask::AsyncCensus),
     ]
+}
+
+fn plan(entries: usize) -> Plan {
+    Plan {
+        samples: vec![Sample { address: 1, class: 2 }; entries],
+        picks: vec![Pick { class: 3, bytes: 4, all: true, without: (5, 6) }; entries],
+        follow: vec![Follow { class: 5, offset: 6 }; entries],
+        elements: vec![7; entries],
+    }
+}
+
+#[test]
+fn a_long_plan_is_sent_in_parts_that_fit() {
+    let whole = plan(2500);
+    let parts = whole.clone().parts();
+    assert_eq!(parts.len(), 3);
+    let mut inbox = Inbox::default();
+    let mut found = Plan::default();
+    for part in parts {
+        inbox.feed(&FromHost::Plan(part).encode());
+        let Some(FromHost::Plan(part)) = inbox.message().unwrap() else { panic!("no plan") };
+        found.samples.extend(part.samples);
+        found.picks.extend(part.picks);
+        found.follow.extend(part.follow);
+        found.elements.extend(part.elements);
+    }
+    assert_eq!(found, whole);
 }
 
 fn drain<M: Message>(inbox: &mut Inbox) -> Vec<M> {
@@ -181,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_read_without_a_panic(which in 0usize..15, at in any::<prop::sample::Index>(), value: u8) {
+    fn a_changed_byte_is_read_without_a_panic(which in 0usize..from_agent().len(), at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = from_agent()[which].encode();
         let at = at.index(bytes.len());
         bytes[at] = value;

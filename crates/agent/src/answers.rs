@@ -76,7 +76,7 @@ pub(crate) fn suspend_once(visit: &Visit) -> Result<(), Refusal> {
 }
 
 /// Suspends the runtime, trying while the collector is at work until it takes too long or is not wanted any more.
-fn suspend(visit: &Visit, is_unwanted: impl Fn() -> bool) -> Result<Suspended<'_>, Refusal> {
+pub(crate) fn suspend(visit: &Visit, is_unwanted: impl Fn() -> bool) -> Result<Suspended<'_>, Refusal> {
     let began = Instant::now();
     loop {
         match visit.info.suspend(LOOK) {
@@ -134,7 +134,7 @@ pub(crate) fn suspended(
 }
 
 /// Waits until no other visit has the runtime suspended, unless that takes too long or is not wanted any more.
-fn take_turn(is_unwanted: impl Fn() -> bool) -> Result<MutexGuard<'static, ()>, Refusal> {
+pub(crate) fn take_turn(is_unwanted: impl Fn() -> bool) -> Result<MutexGuard<'static, ()>, Refusal> {
     let began = Instant::now();
     loop {
         match TURN.try_lock() {

@@ -3,10 +3,10 @@
 //! ```text
 //!  runtime --> DllGetClassObject (sys.rs) --> Agent (agent.rs) -- attached --> one thread (visit.rs)
 //!                                                                                |  <-- line.rs --> host
-//!                                                                                +-- answers.rs, locks.rs, ... --> the runtime
+//!                                                                                +-- answers.rs, heap/, ... --> the runtime
 //! ```
 //!
-//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs`), nothing is printed
+//! It is a guest: no panic gets out, nothing waits without an end, memory is bounded (see `answers.rs` and `heap/mod.rs`), nothing is printed
 //! or written to disk. It leaves when it is told to, when the host is gone, when its time is over and when its own code
 //! fails. The library stays mapped afterwards, doing nothing, and the next visit of the same build uses it again.
 //!
@@ -16,6 +16,7 @@
 mod agent;
 mod answers;
 mod async_samples;
+mod heap;
 mod line;
 mod locks;
 mod memory;

@@ -10,6 +10,7 @@ use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Answer, Refusal};
 use crate::async_samples::{self, Census, Sample};
+use crate::heap;
 use crate::line::{Line, Silence};
 use crate::locks::{self, Anchors, Locks};
 use crate::memory;
@@ -40,12 +41,14 @@ enum Made<'a> {
     Owners(Owners),
     AsyncSample(Sample),
     AsyncCensus(Census),
+    Heap(heap::Answer),
 }
 
 pub(crate) struct Visit {
     pub(crate) info: Info,
     pub(crate) fault: Option<Fault>,
     pub(crate) async_methods: async_samples::Memory,
+    pub(crate) heap: heap::Memory,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -65,6 +68,7 @@ impl Visit {
             info,
             fault,
             async_methods: async_samples::Memory::default(),
+            heap: heap::Memory::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -203,6 +207,7 @@ impl Visit {
         loop {
             match line.hear(&mut inbox, self.until)? {
                 FromHost::Ask(ask) => self.answer(line, &ask)?,
+                FromHost::Plan(part) => self.heap.plan(part),
                 FromHost::Leave => return Ok(Reason::Told),
                 FromHost::Welcome(_) => return Ok(Reason::Nonsense),
             }
@@ -233,6 +238,9 @@ impl Visit {
                 Ask::Anchors => Made::Anchors(locks::anchors(self)?),
                 Ask::Locks(layout) => Made::Locks(locks::locks(self, layout)?),
                 Ask::Owners(layout) => Made::Owners(owners::owners(self, layout)?),
+                Ask::HeapTypes => Made::Heap(heap::types(self)?),
+                Ask::Layouts(types) => Made::Heap(heap::layouts(self, types)),
+                Ask::Objects => Made::Heap(heap::objects(self)?),
                 Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
                 Ask::AsyncCensus => Made::AsyncCensus(async_samples::census(self)?),
             })
@@ -244,6 +252,7 @@ impl Visit {
             Ok(Ok(Made::Anchors(anchors))) => anchors.tell(&self.info, say),
             Ok(Ok(Made::Locks(locks))) => locks.tell(&self.info, say),
             Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
+            Ok(Ok(Made::Heap(answer))) => answer.tell(&self.info, say),
             Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
             Ok(Ok(Made::AsyncCensus(census))) => census.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),

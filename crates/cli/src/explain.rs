@@ -154,6 +154,9 @@ impl From<ProfilerError> for Failure {
             ProfilerError::Runtime(error) => error.into(),
             ProfilerError::Sampling(error) => error.into(),
             ProfilerError::Agent(error) => error.into(),
+            ProfilerError::Heap(error) => Failure::new(Code::HeapIncomplete, "the heap could not be read")
+                .why(error.to_string())
+                .next("try again when the machine has a processor to spare for this tool"),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -3,7 +3,7 @@
 //! ```text
 //!  runtime -- DllGetClassObject --> get_class_object::<P> --> P: Profiler     (what the runtime tells us)
 //!             InitializeForAttach ------------------------------> Info        (what we can ask the runtime)
-//!                                                                  |--> Suspended: stacks
+//!                                                                  |--> Suspended: stacks, objects
 //!                                                                  +--> Metadata: names
 //! ```
 //!
@@ -33,8 +33,9 @@ pub use ids::{
 };
 pub use profiler::{Entry, Event, Profiler};
 pub use raw::{
-    ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, Info, Metadata, ModuleInfo, PlacedFrame,
-    RuntimeInformation, Suspended, TypeDefinition, Walk, get_class_object,
+    ArrayInfo, ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, HeapObject, HeapType, Info,
+    MOST_ARGUMENTS, Metadata, ModuleInfo, PlacedFrame, RuntimeInformation, Suspended, TypeDefinition, Walk,
+    get_class_object, size_of_object,
 };
 
 /// Number of functions of each interface, by its name in the runtime's `corprof.idl`; inherited ones included.

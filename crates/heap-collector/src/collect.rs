@@ -225,6 +225,7 @@ fn finish(
         return Err(Error::Incomplete(missing));
     }
     let pause = snapshot.pause();
+    let handles = snapshot.handles();
     let (graph, unnamed_types) = snapshot.graph(assemblies).map_err(|error| match error {
         Error::Graph(heap_graph::Error::LostReferences { announced, given }) => {
             Error::Incomplete(Missing { references: announced.abs_diff(given), ..Missing::default() })
@@ -233,6 +234,7 @@ fn finish(
     })?;
     Ok(Collected {
         graph,
+        handles,
         pause,
         bytes: driven.bytes,
         events: seen.events,

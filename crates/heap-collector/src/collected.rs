@@ -1,9 +1,10 @@
 //! What was collected, and what it cost.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::Granted;
-use heap_graph::HeapGraph;
+use heap_graph::{HeapGraph, TypeId};
 
 /// How long all threads of the target stood still.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Pause {
 pub struct Collected {
     /// Its objects.
     pub graph: HeapGraph,
+    /// The runtime's handles of its types: the addresses of their method tables.
+    pub handles: HashMap<TypeId, u64>,
     /// How long it stood still; none when the events of the pause did not come.
     pub pause: Option<Pause>,
     /// Bytes that came.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use event_session::{Observer, Seen};
-use heap_graph::{Address, GraphBuilder, HeapGraph, RootKind};
+use heap_graph::{Address, GraphBuilder, HeapGraph, RootKind, TypeId};
 use runtime_events::{GcNumber, RuntimeEvent, heap, loader};
 
 use crate::collected::Pause;
@@ -210,6 +210,11 @@ impl Snapshot {
             .map(|root| Told { field: &root.field, object_type: type_name(root.type_handle) })
             .collect();
         owners(&told, self.modules.values().map(String::as_str), assemblies)
+    }
+
+    /// The runtime's handles of the types that have come.
+    pub(crate) fn handles(&self) -> HashMap<TypeId, u64> {
+        self.builder.handles().map(|(handle, id)| (id, handle)).collect()
     }
 
     /// The graph, and the number of types without a name.

@@ -106,6 +106,11 @@ impl GraphBuilder {
         id
     }
 
+    /// The runtime's handles of types.
+    pub fn handles(&self) -> impl Iterator<Item = (u64, TypeId)> {
+        self.handles.iter().map(|(handle, id)| (*handle, *id))
+    }
+
     /// The name of the type with a handle of the runtime.
     pub fn name_type(&mut self, handle: u64, name: &str, module: Option<&str>) -> TypeId {
         let id = self.type_of_handle(handle);

@@ -25,6 +25,9 @@ pub enum ProfilerError {
     /// No agent could be brought into the process, or it did not answer.
     #[error(transparent)]
     Agent(AgentError),
+    /// The heap could not be told.
+    #[error(transparent)]
+    Heap(heap_collector::Error),
     /// The runtime cannot be asked at all: it has no socket that this user can reach.
     #[error("the process has no diagnostics socket that can be reached")]
     NoRuntime,

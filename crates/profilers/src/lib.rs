@@ -46,6 +46,7 @@ mod shortage;
 #[cfg(test)]
 mod specimen;
 mod stack_section;
+mod stuck_tasks;
 mod suggest;
 mod thread_pool;
 mod thread_time;
@@ -56,6 +57,7 @@ mod zombie_threads;
 
 pub use agent_host::AgentError;
 pub use error::ProfilerError;
+pub use heap_collector::Error as HeapError;
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};

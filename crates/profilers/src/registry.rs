@@ -13,6 +13,7 @@ use crate::kernel::{Cpu, OffCpu};
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
+use crate::stuck_tasks::StuckTasks;
 use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
@@ -26,6 +27,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &MergedStacks,
     &ZombieThreads,
     &Deadlocks,
+    &StuckTasks,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,

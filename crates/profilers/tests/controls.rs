@@ -41,6 +41,7 @@ macro_rules! healthy {
 
 healthy! {
     allocation: "healthy-allocation";
+    async_waits: "healthy-async-waits";
     busy_aspnet: "healthy-busy-aspnet";
     busy_web: "healthy-busy-web";
     code_shapes: "healthy-code-shapes";

@@ -1,5 +1,6 @@
 //! File and line of code.
 
+mod await_steps;
 mod bytes;
 mod files;
 mod lookup;

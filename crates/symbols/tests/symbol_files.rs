@@ -17,6 +17,9 @@ fn read_all(bytes: Vec<u8>) -> Result<(usize, BTreeSet<String>), SymbolError> {
     let (mut count, mut files) = (0, BTreeSet::new());
     // A damaged file may claim four billion methods.
     for row in 0..pdb.methods().min(100_000) + 2 {
+        if row < 100 {
+            let _ = pdb.await_offsets(MethodRow(row));
+        }
         for point in pdb.points(MethodRow(row))? {
             count += 1;
             files.extend(pdb.document(point.document)?);
@@ -48,6 +51,23 @@ fn points_are_in_the_order_of_the_il_and_lines_are_those_of_a_file() {
         with_lines += usize::from(points.iter().any(|point| point.line.is_some()));
     }
     assert!(with_lines > 20, "{with_lines}");
+}
+
+#[test]
+fn awaits_are_found_in_the_il_of_their_methods() {
+    let pdb = PortablePdb::parse(fixture("beside.pdb")).unwrap();
+    let mut awaits = 0;
+    for row in 1..=pdb.methods() {
+        let offsets = pdb.await_offsets(MethodRow(row));
+        let points = pdb.points(MethodRow(row)).unwrap();
+        assert!(offsets.is_sorted(), "{offsets:?}");
+        for offset in &offsets {
+            let line = points.iter().rfind(|point| point.il <= *offset && point.line.is_some());
+            assert!(line.is_some(), "method {row}: no line at {offset}");
+        }
+        awaits += offsets.len();
+    }
+    assert!(awaits > 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod ending;
 mod endurance;
 mod faults;
 mod foreign;
+mod heap;
 mod hostile;
 mod hostile_agent;
 mod killed;

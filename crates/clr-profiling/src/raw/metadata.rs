@@ -125,4 +125,23 @@ impl Metadata {
         };
         outcome.map(|()| usize::try_from(written).unwrap_or(0).min(room.len()))
     }
+
+    /// The method of a type that takes nothing, gives nothing back and has this name.
+    pub fn action(&self, class: Token, name: &str) -> Result<Token, HResult> {
+        /// An instance method without parameters (ECMA-335, II.23.2.1): `HASTHIS`, none, `void`.
+        const SIGNATURE: [u8; 3] = [0x20, 0, 1];
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let mut found = Token(0);
+        // SAFETY: the name ends with a zero, the signature has the length that we say, the last is to a live local.
+        unsafe {
+            call!(self.reference, MetadataSlot::FindMethod(
+                class => Token,
+                name.as_ptr() => *const u16,
+                SIGNATURE.as_ptr() => *const u8,
+                3 => u32,
+                &raw mut found => *mut Token,
+            ))?;
+        }
+        Ok(found)
+    }
 }

@@ -5,6 +5,7 @@ mod classes;
 mod com;
 mod factory;
 mod fence;
+mod heap;
 mod info;
 mod metadata;
 mod placed;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use classes::{ClassInfo, FieldOffset};
 pub use factory::get_class_object;
+pub use heap::{ArrayInfo, HeapObject, HeapType, MOST_ARGUMENTS, size_of_object};
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
 pub use placed::PlacedFrame;

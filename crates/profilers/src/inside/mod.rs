@@ -10,6 +10,7 @@
 
 mod kernel_wait;
 mod lines;
+pub(crate) mod monitor_waits;
 mod naming;
 mod parked;
 mod sight;
@@ -19,7 +20,7 @@ mod thread_names;
 
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach};
+use agent_host::{AgentError, Attached, Options, Reason, attach};
 use discovery::DotnetProcess;
 use model::{Cost, Pauses, WindowEnd, format_duration};
 use process_view::Process;
@@ -149,6 +150,27 @@ impl Guest<'_> {
         Ok(answer)
     }
 
+    /// Asks a question for which nothing stands still.
+    pub(crate) fn ask_running<T>(
+        &mut self,
+        question: impl FnOnce(&mut Attached) -> Result<T, AgentError>,
+    ) -> Result<T, AgentError> {
+        self.answers += 1;
+        question(&mut self.attached)
+    }
+
+    /// The process stood still for us in another way.
+    pub(crate) fn stood_still(&mut self, time: Duration) {
+        self.pauses.count += 1;
+        self.pauses.total_ns += nanos(time);
+        self.pauses.longest_ns = self.pauses.longest_ns.max(nanos(time));
+    }
+
+    /// Whether its runtime can walk its heap.
+    pub(crate) fn walks_heap(&self) -> bool {
+        self.attached.walks_heap()
+    }
+
     /// The stacks of all managed threads.
     pub(crate) fn stacks(&mut self) -> Result<agent_host::Stacks, AgentError> {
         self.ask(Attached::stacks, |answer| (answer.pause, answer.left_out))
@@ -208,6 +230,7 @@ fn failure(error: AgentError, process: &Process) -> ProfilerError {
     match error {
         AgentError::View(error) => error.into(),
         AgentError::Lost { .. } | AgentError::Ipc(_) if !process.is_alive() => ProfilerError::TargetEnded,
+        AgentError::Ended | AgentError::Left { reason: Reason::Shutdown } => ProfilerError::TargetEnded,
         AgentError::Ipc(error) => error.into(),
         error => ProfilerError::Agent(error),
     }

@@ -116,6 +116,8 @@ pub fn number(report: &Report, section: &str, row: &str, column: &str) -> Option
 /// Every program without an illness, some on several runtimes.
 pub const HEALTHY: &[(&str, Runtime)] = &[
     ("healthy-allocation", Runtime::Net9),
+    ("healthy-async-waits", Runtime::Net31),
+    ("healthy-async-waits", Runtime::Net9),
     ("healthy-busy-web", Runtime::Net31),
     ("healthy-busy-web", Runtime::Net9),
     ("healthy-busy-aspnet", Runtime::Net9),

@@ -98,6 +98,15 @@ impl SourceLookup {
         line_in(pdb, token, il)
     }
 
+    /// File and line of an await in a state machine's `MoveNext`, by the number of the await: its state.
+    pub fn await_line(&mut self, module: &str, token: MetadataToken, number: u32) -> Option<SourceLine> {
+        let pdb = self.pdb(Key::Path(module.to_owned()), || {
+            Some(Module { path: module.to_owned(), ..Module::default() })
+        })?;
+        let offsets = pdb.await_offsets(MethodRow::of(token)?);
+        line_in(pdb, token, Some(*offsets.get(usize::try_from(number).ok()?)?))
+    }
+
     /// Why modules whose methods were looked up have no lines. A module that simply has no symbol file is among them.
     pub fn problems(&self) -> impl Iterator<Item = &SymbolError> {
         self.pdbs.values().filter_map(|pdb| pdb.as_ref().err())

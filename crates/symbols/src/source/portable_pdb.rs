@@ -72,9 +72,9 @@ impl Rows {
 }
 
 /// A part of the file.
-struct Stream {
-    name: [u8; 8],
-    range: Range<usize>,
+pub(super) struct Stream {
+    pub(super) name: [u8; 8],
+    pub(super) range: Range<usize>,
 }
 
 impl PortablePdb {
@@ -169,6 +169,13 @@ impl PortablePdb {
         if points == 0 { Ok(Vec::new()) } else { decode_points(self.blob(points)?, document) }
     }
 
+    /// Where a method that can be suspended leaves off, by the number of its await: places in its IL. Empty if it is no
+    /// such method, or the file does not say.
+    #[must_use]
+    pub fn await_offsets(&self, method: MethodRow) -> Vec<u32> {
+        super::await_steps::find(&self.bytes, method).unwrap_or_default()
+    }
+
     /// The name of a source file.
     pub fn document(&self, row: u32) -> Result<Option<String>, SymbolError> {
         let Some(at) = self.documents.row(row) else {
@@ -215,7 +222,7 @@ fn separator(parts: &mut Bytes<'_>) -> Result<Option<char>, SymbolError> {
 }
 
 /// The parts of the file that its head lists (ECMA-335, II.24.2).
-fn streams(bytes: &[u8]) -> Result<Vec<Stream>, SymbolError> {
+pub(super) fn streams(bytes: &[u8]) -> Result<Vec<Stream>, SymbolError> {
     let mut head = Bytes::new(bytes, 0);
     if head.array("signature").ok() != Some(*b"BSJB") {
         return Err(SymbolError::Format { what: "it does not begin with BSJB" });

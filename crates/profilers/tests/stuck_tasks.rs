@@ -1,0 +1,148 @@
+//! `stuck-tasks` on real programs.
+
+mod support;
+
+use model::{Body, Cell, Confidence, Report};
+use support::{finds_the_illness, is_silent_on_healthy_programs, look, look_until_found, rows};
+use testbed::{Runtime, shared};
+
+const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+
+fn show(report: &Report) -> String {
+    reports::terminal::render(report, &reports::TerminalStyle::default())
+}
+
+/// The labels of the tree of awaits, each with its depth.
+fn labels(report: &Report) -> Vec<(usize, String)> {
+    fn walk(nodes: &[model::Node], depth: usize, found: &mut Vec<(usize, String)>) {
+        for node in nodes {
+            found.push((depth, node.label.clone()));
+            walk(&node.children, depth + 1, found);
+        }
+    }
+    let mut found = Vec::new();
+    for section in &report.sections {
+        if let Body::Tree(tree) = &section.body {
+            walk(&tree.roots, 0, &mut found);
+        }
+    }
+    found
+}
+
+fn text(cell: &Cell) -> &str {
+    match cell {
+        Cell::Text(text) => text,
+        _ => "",
+    }
+}
+
+#[test]
+fn replies_that_never_come_are_found() {
+    finds_the_illness("stuck-tasks", "stuck-tasks", 1.5, &[]);
+}
+
+#[test]
+fn a_semaphore_that_is_never_released_is_found() {
+    finds_the_illness("stuck-tasks", "stuck-semaphore", 1.5, &[]);
+}
+
+#[test]
+fn tasks_that_await_each_other_are_found() {
+    finds_the_illness("stuck-tasks", "await-circle", 1.5, &[]);
+}
+
+/// What a healthy service awaits is told apart, and is no illness.
+#[test]
+fn kinds_of_waits_are_told_apart() {
+    for runtime in EVERY {
+        let target = shared().target("healthy-async-waits", runtime).start().expect("the control starts");
+        let report = look("stuck-tasks", &target, 1.5, &["top=100"]);
+        println!("{runtime}\n{}", show(&report));
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        let found: Vec<(&str, &str)> =
+            rows(&report, "places").iter().map(|row| (text(&row[4]), text(&row[3]))).collect();
+        for (method, wait) in [
+            ("Depot.Service.RemindAsync", "a timer"),
+            ("Depot.Service.AcceptAsync", "a socket"),
+            ("Depot.Service.WorkAsync", "a channel"),
+            ("Depot.Service.ListenAsync", "SemaphoreSlim.WaitAsync"),
+            ("Depot.Service.AnswerAsync", "Depot.Bell"),
+            ("Depot.Service.NumbersAsync", "a timer"),
+            ("Depot.Service.EndAsync", "a TaskCompletionSource"),
+        ] {
+            let is_there = |(at, what): &(&str, &str)| at.starts_with(method) && what.starts_with(wait);
+            assert!(found.iter().any(is_there), "{runtime}: {method} for {wait}: {found:?}");
+        }
+        let labels = labels(&report);
+        // Several wait for one task, which keeps them in a list.
+        let any = labels.iter().position(|(_, label)| label == "Task.WhenAny").expect("WhenAny");
+        let below: Vec<&str> = labels[any + 1..any + 4].iter().map(|(_, label)| label.as_str()).collect();
+        assert!(below.contains(&"a TaskCompletionSource"), "{runtime}: {labels:?}");
+        for part in ["Task.WhenAll", "Depot.Service.WatchAsync"] {
+            assert!(labels.iter().any(|(_, label)| label.contains(part)), "{runtime}: {part}: {labels:?}");
+        }
+    }
+}
+
+#[test]
+fn the_whole_chain_is_told_with_its_lines() {
+    for runtime in EVERY {
+        let target =
+            shared().target("stuck-tasks", runtime).arg("count=12").start().expect("the patient starts");
+        let report = look_until_found("stuck-tasks", &target, 1.5, &[], "stuck-tasks");
+        println!("{runtime}\n{}", show(&report));
+        let finding = &report.findings[0];
+        assert_eq!(finding.confidence, Confidence::High, "{finding:?}");
+        let culprit = finding.culprit.as_ref().expect("a culprit");
+        assert!(culprit.file.as_deref().is_some_and(|file| file.ends_with("StuckTasks.cs")), "{culprit:?}");
+        assert!(culprit.line.is_some(), "{culprit:?}");
+        let labels = labels(&report);
+        let wanted =
+            ["FulfilAsync", "ReserveAsync", "ConfirmStockAsync", "AwaitReplyAsync", "a TaskCompletionSource"];
+        for (depth, part) in wanted.into_iter().enumerate() {
+            assert!(
+                labels.iter().any(|(at, label)| *at == depth && label.contains(part)),
+                "{part}: {labels:?}"
+            );
+        }
+    }
+}
+
+/// Objects move while they are looked at.
+#[test]
+fn collections_in_between_hide_nothing() {
+    for runtime in EVERY {
+        let target =
+            shared().target("stuck-tasks", runtime).arg("churn=40").start().expect("the patient starts");
+        let report = look_until_found("stuck-tasks", &target, 1.5, &[], "stuck-tasks");
+        println!("{runtime}\n{}", show(&report));
+        assert!(target.is_alive());
+    }
+}
+
+/// Millions of objects that are none of ours.
+#[test]
+fn a_large_heap_is_walked_and_not_harmed() {
+    for runtime in [Runtime::Net8, Runtime::Net9] {
+        let target = shared().target("long-gc-pauses", runtime).start().expect("the patient starts");
+        let report = look("stuck-tasks", &target, 1.0, &[]);
+        println!("{runtime}\n{}", show(&report));
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        assert!(target.is_alive(), "{}", target.stderr_text());
+    }
+}
+
+#[test]
+fn a_strangers_program_awaits_its_input_and_is_healthy() {
+    let target = shared().stranger().start().expect("the stranger starts");
+    let report = look("stuck-tasks", &target, 1.5, &[]);
+    println!("{}", show(&report));
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(!rows(&report, "places").is_empty());
+    assert!(target.is_alive());
+}
+
+#[test]
+fn healthy_programs_are_silent() {
+    is_silent_on_healthy_programs("stuck-tasks", 1.5);
+}
