@@ -5,7 +5,8 @@
 // culprit:  none
 // runtimes: 3.1 8 9
 // How much of each a second: `dishes` (allocation), `mishaps` (exceptions), `helpers` (threads), `recipes` (compiled code). Only
-// if said: `cleanings` a second, collections in the background, and `guests` threads that wait `depth` calls deep.
+// if said: `cleanings` a second, which are collections in the background once `pantry` MB are kept (below 4 the collector does
+// without), and `guests` threads that wait `depth` calls deep.
 
 using System;
 using System.Linq.Expressions;
@@ -26,6 +27,7 @@ namespace Kitchen
             Serve("mishaps", args.Int("mishaps", 1), Chef.Drop);
             Serve("helpers", args.Int("helpers", 2), Chef.CallHelper);
             Serve("recipes", args.Int("recipes", 2), Chef.LearnRecipe);
+            Chef.Stock(args.Int("pantry", 0));
             var cleanings = args.Int("cleanings", 0);
             if (cleanings > 0)
             {
@@ -49,8 +51,18 @@ namespace Kitchen
     internal static class Chef
     {
         private static readonly byte[][] s_shelf = new byte[64][];
+        private static byte[][] s_pantry;
         private static int s_dishes;
         private static int s_recipes;
+
+        public static void Stock(int megabytes)
+        {
+            s_pantry = new byte[megabytes * 1000][];
+            for (var jar = 0; jar < s_pantry.Length; jar++)
+            {
+                s_pantry[jar] = new byte[1000];
+            }
+        }
 
         /// <summary>Some live long enough to be promoted; what is kept has a bound.</summary>
         public static void Cook()

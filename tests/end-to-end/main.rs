@@ -23,6 +23,7 @@ mod redacting;
 mod running;
 mod screens;
 mod sessions;
+mod stack;
 mod support;
 mod symbols;
 mod terminal;

@@ -56,7 +56,8 @@ fn a_message_is_in_no_rendering_and_no_file_of_a_redacted_session() {
     }
     let archive = user.folder().join("all");
     assert_eq!(
-        user.says(&["sessions", "export", "last", "-o", archive.with_extension("zip").to_str().unwrap()]).code,
+        user.says(&["sessions", "export", "last", "-o", archive.with_extension("zip").to_str().unwrap()])
+            .code,
         Some(0)
     );
     let kept = files(&folder);
@@ -73,7 +74,8 @@ fn arguments_and_environment_are_shown_as_length_and_hash() {
     let pid = target.pid().to_string();
     let plain = user.says(&["info", "-p", &pid]).stdout;
     assert!(plain.contains(IN_ENVIRONMENT) && plain.contains("rate=500"), "{plain}");
-    for arguments in [&["info", "-p", &pid] as &[&str], &["info", "-p", &pid, "--json"], &["ps", "--json"], &["ps"]]
+    for arguments in
+        [&["info", "-p", &pid] as &[&str], &["info", "-p", &pid, "--json"], &["ps", "--json"], &["ps"]]
     {
         let shown = user.says(&[arguments, &["--redact"]].concat()).stdout;
         assert!(!shown.contains(IN_ENVIRONMENT) && !shown.contains("rate=500"), "{arguments:?}: {shown}");

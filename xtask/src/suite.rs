@@ -111,8 +111,9 @@ impl Story {
         } else if line.starts_with("test result: FAILED") {
             let (program, tests) = (self.program.clone(), std::mem::take(&mut self.tests));
             self.failed.push(Failed { program, tests });
-        } else if let Some(target) =
-            line.strip_prefix("    `-p ").or_else(|| line.strip_prefix("error: test failed, to rerun pass `-p "))
+        } else if let Some(target) = line
+            .strip_prefix("    `-p ")
+            .or_else(|| line.strip_prefix("error: test failed, to rerun pass `-p "))
             && let Some(package) = target.split([' ', '`']).next()
         {
             self.packages.push(package.to_owned());
@@ -121,9 +122,10 @@ impl Story {
 
     /// Every failure with its package; `None` when cargo failed for something else, or a program without saying which test.
     fn explained(&self) -> Option<Vec<(String, &Failed)>> {
-        let whole = self.failed.iter().all(|failed| {
-            !failed.tests.is_empty() && !failed.program.as_os_str().is_empty()
-        });
+        let whole = self
+            .failed
+            .iter()
+            .all(|failed| !failed.tests.is_empty() && !failed.program.as_os_str().is_empty());
         // With several programs cargo lists all again at the end.
         let packages = &self.packages[self.packages.len().checked_sub(self.failed.len())?..];
         if !whole || self.failed.is_empty() || self.packages.len() > 2 * self.failed.len() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agent_wire::{Ask, Chain, Class, FromAgent};
+use agent_wire::{Ask, Chain, Class, FromAgent, Pause, Pending};
 
 use crate::attached::{MOST_FRAMES, Stacks};
 use crate::{AgentError, Attached};
@@ -18,6 +18,19 @@ pub struct AsyncSample {
     pub chains: HashMap<u64, Chain>,
     /// Types of the links, by id: of an async method the type of its state machine.
     pub classes: HashMap<u64, Class>,
+}
+
+/// All async methods that are not finished.
+#[derive(Clone, Debug, Default)]
+pub struct AsyncCensus {
+    /// By who awaits them.
+    pub pending: Vec<Pending>,
+    /// Types of the links that have not been told before in this visit, by id.
+    pub classes: HashMap<u64, Class>,
+    /// Whether a part of the heap was not looked at, because it takes too long.
+    pub cut: bool,
+    /// How long the target stood still.
+    pub pause: Pause,
 }
 
 impl Attached {
@@ -45,6 +58,24 @@ impl Attached {
             }
             _ => false,
         })?;
+        Ok(answer)
+    }
+
+    /// Counts the async methods that are not finished (9 and newer). It takes samples before it to know what there is.
+    pub fn async_census(&mut self) -> Result<AsyncCensus, AgentError> {
+        let mut answer = AsyncCensus::default();
+        let (left_out, pause) = self.ask(Ask::AsyncCensus, |part| match part {
+            FromAgent::Pending(pending) => {
+                answer.pending.push(pending);
+                true
+            }
+            FromAgent::Class(class) => {
+                answer.classes.insert(class.id, class);
+                true
+            }
+            _ => false,
+        })?;
+        (answer.cut, answer.pause) = (left_out > 0, pause);
         Ok(answer)
     }
 }

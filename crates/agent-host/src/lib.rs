@@ -36,9 +36,9 @@ pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
     Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, HeapType, Hello, Layout, LockLayout, Method,
-    Object, Owner, Pause, Pick, Plan, Reason, Sample, Stack, Stage, ThreadEntry, WaitKind,
+    Object, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack, Stage, ThreadEntry, WaitKind, WaitList,
 };
-pub use async_samples::AsyncSample;
+pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;

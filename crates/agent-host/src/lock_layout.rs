@@ -10,7 +10,7 @@
 
 use std::fs;
 
-use agent_wire::{LockLayout, MOST_BYTES, MOST_RANGES, Range, ThreadEntry, WaitKind, WaitList};
+use agent_wire::{LockLayout, MOST_BYTES, MOST_RANGES, Pause, Range, ThreadEntry, WaitKind, WaitList};
 use model::ProcessId;
 
 use crate::locks::Anchors;
@@ -44,6 +44,8 @@ pub struct FoundLayout {
     pub layout: Option<LockLayout>,
     /// Whether objects of `System.Threading.Lock` are seen as well.
     pub sees_lock_objects: bool,
+    /// How long the target stood still for the list of its threads.
+    pub pause: Pause,
 }
 
 /// Finds out where this runtime keeps what threads wait for.
@@ -54,7 +56,7 @@ pub fn find_lock_layout(pid: ProcessId, attached: &mut Attached) -> Result<Found
     let in_data = list_in_data(attached, &threads, in_threads.as_ref())?;
     let in_thread = in_threads.as_ref().map(|found| WaitList::Thread { head: found.head });
     let Some(list) = in_data.or(in_thread) else {
-        return Ok(FoundLayout { layout: None, sees_lock_objects: false });
+        return Ok(FoundLayout { layout: None, sees_lock_objects: false, pause: anchors.pause });
     };
     let waits = in_threads.map(|found| found.waits).unwrap_or_default();
     let monitors: Vec<u64> = waits.into_iter().map(|(_, monitor)| monitor).collect();
@@ -62,6 +64,7 @@ pub fn find_lock_layout(pid: ProcessId, attached: &mut Attached) -> Result<Found
     Ok(FoundLayout {
         layout: Some(LockLayout { list, index, table }),
         sees_lock_objects: matches!(list, WaitList::Local { .. }),
+        pause: anchors.pause,
     })
 }
 

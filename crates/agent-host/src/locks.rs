@@ -12,6 +12,7 @@ use crate::{AgentError, Attached};
 pub(crate) struct Anchors {
     pub(crate) threads: Vec<ThreadEntry>,
     pub(crate) domain: u64,
+    pub(crate) pause: Pause,
 }
 
 /// Stacks of all managed threads, and what they wait for, at one instant.
@@ -64,7 +65,7 @@ impl Attached {
 
     pub(crate) fn anchors(&mut self) -> Result<Anchors, AgentError> {
         let mut answer = Anchors::default();
-        self.ask(Ask::Anchors, |part| match part {
+        let (_, pause) = self.ask(Ask::Anchors, |part| match part {
             FromAgent::Domain(id) => {
                 answer.domain = id;
                 true
@@ -75,6 +76,7 @@ impl Attached {
             }
             _ => false,
         })?;
+        answer.pause = pause;
         Ok(answer)
     }
 

@@ -34,12 +34,8 @@ pub struct Chain {
 
 impl Chain {
     pub(crate) fn write(&self, body: &mut Writer) {
-        let links = self.links.get(..LONGEST_CHAIN).unwrap_or(&self.links);
         body.u64(self.thread).u32(self.resumed_by).u8(self.end as u8);
-        body.u32(u32::try_from(links.len()).unwrap_or(0));
-        for link in links {
-            body.u64(*link);
-        }
+        write_links(&self.links, body);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damage> {
@@ -47,11 +43,42 @@ impl Chain {
         let code = reader.u8("end of a chain")?;
         let ends = [ChainEnd::Nobody, ChainEnd::Unknown, ChainEnd::Cut, ChainEnd::Lost];
         let end = ends.into_iter().find(|&end| end as u8 == code).ok_or(reader.damage("end of a chain"))?;
-        let count = reader.count(8, "length of a chain")?;
-        if count > LONGEST_CHAIN {
-            return Err(reader.damage("length of a chain"));
-        }
-        let links = (0..count).map(|_| reader.u64("type")).collect::<Result<_, Damage>>()?;
-        Ok(Chain { thread, resumed_by, links, end })
+        Ok(Chain { thread, resumed_by, links: read_links(reader)?, end })
     }
+}
+
+/// Async methods of the same kind that are not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// How many.
+    pub count: u32,
+    /// Types, of the method's object first, then of what awaits it, one after the other.
+    pub links: Vec<u64>,
+}
+
+impl Pending {
+    pub(crate) fn write(&self, body: &mut Writer) {
+        body.u32(self.count);
+        write_links(&self.links, body);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damage> {
+        Ok(Pending { count: reader.u32("number of methods")?, links: read_links(reader)? })
+    }
+}
+
+fn write_links(links: &[u64], body: &mut Writer) {
+    let links = links.get(..LONGEST_CHAIN).unwrap_or(links);
+    body.u32(u32::try_from(links.len()).unwrap_or(0));
+    for link in links {
+        body.u64(*link);
+    }
+}
+
+fn read_links(reader: &mut Reader<'_>) -> Result<Vec<u64>, Damage> {
+    let count = reader.count(8, "length of a chain")?;
+    if count > LONGEST_CHAIN {
+        return Err(reader.damage("length of a chain"));
+    }
+    (0..count).map(|_| reader.u64("type")).collect()
 }

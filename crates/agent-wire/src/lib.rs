@@ -27,7 +27,7 @@ mod inbox;
 mod locks;
 mod messages;
 
-pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN};
+pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN, Pending};
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
 pub use heap::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::async_samples::Chain;
+use crate::async_samples::{Chain, Pending};
 use crate::bytes::{Damage, Reader, Writer};
 use crate::heap::{self, HeapType, Layout, Object, Plan};
 use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
@@ -107,6 +107,8 @@ pub enum Ask {
     Owners(LockLayout),
     /// The stacks of all managed threads, and who awaits the async methods that they run.
     AsyncSample,
+    /// All async methods that are not finished, and who awaits them (9 and newer).
+    AsyncCensus,
 }
 
 /// What the host says.
@@ -185,6 +187,8 @@ pub enum FromAgent {
     Owner(Owner),
     /// Part of an answer.
     Chain(Chain),
+    /// Part of an answer.
+    Pending(Pending),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -237,6 +241,7 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Locks(layout)) => frame(12, |body| layout.write(body)),
             FromHost::Ask(Ask::Owners(layout)) => frame(13, |body| layout.write(body)),
             FromHost::Ask(Ask::AsyncSample) => frame(30, |_| ()),
+            FromHost::Ask(Ask::AsyncCensus) => frame(31, |_| ()),
         }
     }
 
@@ -256,6 +261,7 @@ impl Message for FromHost {
             12 => FromHost::Ask(Ask::Locks(LockLayout::read(&mut reader)?)),
             13 => FromHost::Ask(Ask::Owners(LockLayout::read(&mut reader)?)),
             30 => FromHost::Ask(Ask::AsyncSample),
+            31 => FromHost::Ask(Ask::AsyncCensus),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -313,6 +319,7 @@ impl Message for FromAgent {
             FromAgent::Class(class) => frame(33, |body| class.write(body)),
             FromAgent::Owner(owner) => frame(34, |body| owner.write(body)),
             FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
+            FromAgent::Pending(pending) => frame(51, |body| pending.write(body)),
         }
     }
 
@@ -354,6 +361,7 @@ impl Message for FromAgent {
             33 => FromAgent::Class(Class::read(&mut reader)?),
             34 => FromAgent::Owner(Owner::read(&mut reader)?),
             50 => FromAgent::Chain(Chain::read(&mut reader)?),
+            51 => FromAgent::Pending(Pending::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;

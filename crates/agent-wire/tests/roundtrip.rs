@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use agent_wire::{
-    Ask, Attach, Blocked, Class, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost, HeapType, Hello,
-    Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method, Object, Owner, Pause,
-    Pick, Plan, Range, Reason, Sample, Stack, Stage, ThreadEntry, Token, VERSION, WaitKind, WaitList,
-    class_id,
+    Ask, Attach, Blocked, Chain, ChainEnd, Class, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost,
+    HeapType, Hello, Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method,
+    Object, Owner, Pause, Pending, Pick, Plan, Range, Reason, Sample, Stack, Stage, ThreadEntry, Token,
+    VERSION, WaitKind, WaitList, class_id,
 };
 use proptest::prelude::*;
 
@@ -82,6 +82,13 @@ fn from_agent() -> Vec<FromAgent> {
             module: "/a/b.dll".into(),
             name: "A.B".into(),
         }),
+        FromAgent::Pending(Pending { count: 12, links: vec![0x9000] }),
+        FromAgent::Chain(Chain {
+            thread: 7,
+            resumed_by: 3,
+            links: vec![0x7000, 0x8000],
+            end: ChainEnd::Unknown,
+        }),
         FromAgent::Owner(Owner { lock: 0x7000, class: 0x8000, field: "_gate".into(), is_static: true }),
     ]
 }
@@ -102,6 +109,8 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::Anchors),
         FromHost::Ask(Ask::Locks(thread)),
         FromHost::Ask(Ask::Owners(local)),
+        FromHost::Ask(Ask::AsyncSample),
+        FromHost::Ask(Ask::AsyncCensus),
     ]
 }
 
@@ -224,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_read_without_a_panic(which in 0usize..16, at in any::<prop::sample::Index>(), value: u8) {
+    fn a_changed_byte_is_read_without_a_panic(which in 0usize..18, at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = from_agent()[which].encode();
         let at = at.index(bytes.len());
         bytes[at] = value;

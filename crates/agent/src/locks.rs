@@ -1,6 +1,6 @@
 //! Who waits for which lock: read from the runtime's memory while it is suspended, at places that the host has found out.
 //!
-//! Kept meanwhile: at most [`MOST_WAITS`] waits, 1 MB, besides the stacks (see `answers.rs`).
+//! Kept meanwhile: at most [`MOST_WAITS`] waits, half a MB, besides the stacks (see `answers.rs`).
 
 use agent_wire::{Blocked, Class, FromAgent, LockLayout, WaitKind, WaitList};
 use clr_profiling::{ClassId, ClassInfo, FunctionId, Info, ModuleId, Suspended, ThreadId};
@@ -11,7 +11,7 @@ use crate::memory::{word, words};
 use crate::visit::Visit;
 
 /// Most waits that are told.
-const MOST_WAITS: usize = 8 * 1024;
+const MOST_WAITS: usize = 4 * 1024;
 /// Most waits of one thread: they are nested, and seldom more than two.
 const DEEPEST_WAIT: usize = 4;
 /// Most types of lock objects.
@@ -36,6 +36,8 @@ pub(crate) struct Locks {
 #[derive(Default)]
 pub(crate) struct Waits {
     pub(crate) blocked: Vec<Blocked>,
+    /// Where on the stacks of their threads the waits are noted.
+    pub(crate) noted: Vec<u64>,
     pub(crate) classes: Vec<(ClassId, ClassInfo)>,
     /// The modules of the types, with their files, and whether they stay.
     modules: Vec<(ModuleId, String, bool)>,
@@ -64,7 +66,8 @@ pub(crate) fn locks(visit: &Visit, layout: &LockLayout) -> Result<Locks, Refusal
             answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
-        let running: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();
+        let mut running: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();
+        running.sort_unstable();
         waits.look(suspended, &visit.info, ids, layout, &running);
     })?;
     stacks.with_stacks = true;
@@ -74,10 +77,14 @@ pub(crate) fn locks(visit: &Visit, layout: &LockLayout) -> Result<Locks, Refusal
 impl Waits {
     /// Room is made before the runtime stands still.
     pub(crate) fn with_room() -> Self {
-        Waits { blocked: Vec::with_capacity(MOST_WAITS), ..Waits::default() }
+        Waits {
+            blocked: Vec::with_capacity(MOST_WAITS),
+            noted: Vec::with_capacity(MOST_WAITS),
+            ..Waits::default()
+        }
     }
 
-    /// Walks the lists of all threads. `running` are types that have a method on a stack.
+    /// Walks the lists of all threads. `running` are types that have a method on a stack, in order.
     pub(crate) fn look(
         &mut self,
         suspended: &Suspended<'_>,
@@ -94,7 +101,7 @@ impl Waits {
             let class = ClassId(usize::try_from(blocked.class).unwrap_or(0));
             // The runtime is asked about real types only. A monitor's object is proven by its header; a Lock's type is one
             // whose method the thread is in.
-            if blocked.kind == WaitKind::Lock && !running.contains(&class) {
+            if blocked.kind == WaitKind::Lock && running.binary_search(&class).is_err() {
                 blocked.class = 0;
             }
             if blocked.class != 0
@@ -137,6 +144,7 @@ impl Waits {
             let Some(blocked) = blocked(thread, lock, kind, timeout, layout, table) else { break };
             if self.blocked.len() < MOST_WAITS {
                 self.blocked.push(blocked);
+                self.noted.push(at);
             } else {
                 self.left_out += 1;
             }

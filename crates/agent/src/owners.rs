@@ -1,22 +1,23 @@
 //! Which fields refer to the locks that threads wait for: static fields of types whose methods are on a stack, and on
-//! 9 and newer the fields of all objects.
+//! 9 and newer the fields of all objects. Older runtimes do not show their heap; there the fields of objects are looked at
+//! that the waiting threads' stacks point to, which is where `this` is.
 //!
 //! Two suspensions. The first finds the types of methods that run; their static fields are read from metadata while the
 //! program runs again, since that takes locks. The second finds the locks anew, because objects move meanwhile.
-//! Kept: [`MOST_STATICS`] fields with their names and [`MOST_OWNERS`] places, less than 1 MB.
+//! Kept: [`MOST_STATICS`] fields with [`LONGEST_NAMES`] bytes of names, and [`MOST_OWNERS`] places: half a MB.
 
 use std::time::{Duration, Instant};
 
 use agent_wire::{FromAgent, LockLayout, Owner, Pause, WaitKind};
 use clr_profiling::{
-    AppDomainId, ClassId, ClassInfo, FieldOffset, FunctionId, Info, ModuleId, ObjectId, Suspended, Token,
-    Walk,
+    AppDomainId, ClassId, ClassInfo, FieldOffset, FunctionId, HResult, Info, ModuleId, ObjectId, Suspended,
+    Token, Walk,
 };
 
 use crate::answers::{self, Refusal, SEEN};
 use crate::line::Silence;
 use crate::locks::Waits;
-use crate::memory::word;
+use crate::memory::{word, words};
 use crate::visit::Visit;
 
 /// Most locks that are looked for.
@@ -28,10 +29,15 @@ const MOST_OWNERS: usize = 256;
 const MOST_CLASSES: usize = 1024;
 const MOST_FIELDS: usize = 256;
 const MOST_STATICS: usize = 4096;
+const LONGEST_NAMES: usize = 256 * 1024;
 /// Most parents of a type.
 const DEEPEST_TYPE: usize = 32;
-/// How long the heap is walked: some 80 million objects.
-const LONGEST_WALK: Duration = Duration::from_secs(2);
+/// Stacks that are looked at where the heap is hidden, how much of each, and most objects that are found there.
+const MOST_STACKS: usize = 32;
+const PAGES_OF_STACK: u64 = 4;
+const MOST_OBJECTS: usize = 1024;
+/// How long the heap is walked: some 20 million objects.
+const LONGEST_WALK: Duration = Duration::from_millis(500);
 /// The clock is looked at after so many references; a power of two.
 const LOOK_AT_CLOCK: u32 = 4096;
 /// Of a field's flags.
@@ -85,7 +91,11 @@ pub(crate) fn owners(visit: &Visit, layout: &LockLayout) -> Result<Owners, Refus
         }
         let domain = ids.iter().find_map(|&id| suspended.app_domain(id).ok());
         in_statics(suspended, &statics, domain, &locks, &mut found);
-        left_out = u32::from(!on_heap(suspended, &locks, &mut found));
+        match on_heap(suspended, &locks, &mut found) {
+            Heap::Whole => {}
+            Heap::Part => left_out = 1,
+            Heap::Hidden => on_stacks(suspended, &waits, &locks, &trusted, &mut found, &mut room),
+        }
         for place in &mut found {
             describe(suspended, &visit.info, place, &mut waits, &mut room);
         }
@@ -119,13 +129,16 @@ fn running(visit: &Visit) -> Result<(Vec<(ClassId, ClassInfo)>, Pause), Refusal>
 /// Their static fields.
 fn static_fields(info: &Info, classes: &[(ClassId, ClassInfo)]) -> Vec<Static> {
     let mut statics = Vec::new();
+    let mut bytes = 0;
     let mut room = vec![Token(0); MOST_FIELDS];
     for (id, class) in classes {
         let Ok(metadata) = info.metadata(class.module) else { continue };
         let count = metadata.fields(class.token, &mut room).unwrap_or(0);
         for &token in room.get(..count).unwrap_or_default() {
             let Ok((name, flags)) = metadata.field(token) else { continue };
-            if flags & STATIC != 0 && flags & LITERAL == 0 && statics.len() < MOST_STATICS {
+            let has_room = statics.len() < MOST_STATICS && bytes + name.len() <= LONGEST_NAMES;
+            if flags & STATIC != 0 && flags & LITERAL == 0 && has_room {
+                bytes += name.len();
                 statics.push(Static { class: *id, token, name });
             }
         }
@@ -158,20 +171,24 @@ fn in_statics(
     for (index, field) in statics.iter().enumerate() {
         let Ok(address) = suspended.static_field(field.class, field.token, domain) else { continue };
         let Some(value) = word(address as u64) else { continue };
-        let Ok(at) = locks.binary_search_by_key(&value, |(object, _)| *object) else { continue };
-        if let Some((_, lock)) = locks.get(at)
+        if let Some(lock) = lock_of(locks, value)
             && found.len() < MOST_OWNERS
         {
-            let place =
-                Place { lock: *lock, class: field.class, variable: Some(index), offset: 0, field: None };
-            found.push(place);
+            found.push(Place { lock, class: field.class, variable: Some(index), offset: 0, field: None });
         }
     }
 }
 
-/// Whether the whole heap was seen; where the runtime cannot show it, there is nothing to miss.
-fn on_heap(suspended: &Suspended<'_>, locks: &[(u64, u64)], found: &mut Vec<Place>) -> bool {
-    let (Some((lowest, _)), Some((highest, _))) = (locks.first(), locks.last()) else { return true };
+/// How much of the heap was seen.
+enum Heap {
+    Whole,
+    Part,
+    /// The runtime is too old to show it.
+    Hidden,
+}
+
+fn on_heap(suspended: &Suspended<'_>, locks: &[(u64, u64)], found: &mut Vec<Place>) -> Heap {
+    let (Some((lowest, _)), Some((highest, _))) = (locks.first(), locks.last()) else { return Heap::Whole };
     let until = Instant::now() + LONGEST_WALK;
     let (mut count, mut is_whole) = (0u32, true);
     let outcome = suspended.references(|object, offset, target| {
@@ -182,14 +199,77 @@ fn on_heap(suspended: &Suspended<'_>, locks: &[(u64, u64)], found: &mut Vec<Plac
         }
         let target = target.0 as u64;
         if (*lowest..=*highest).contains(&target)
-            && let Ok(at) = locks.binary_search_by_key(&target, |(object, _)| *object)
-            && let Some((_, lock)) = locks.get(at)
+            && let Some(lock) = lock_of(locks, target)
         {
-            add(found, *lock, object, offset);
+            add(found, lock, object, offset);
         }
         Walk::On
     });
-    is_whole && !matches!(outcome, Err(code) if code != clr_profiling::HResult::E_NOINTERFACE)
+    match outcome {
+        Ok(()) if is_whole => Heap::Whole,
+        Err(HResult::E_NOINTERFACE) => Heap::Hidden,
+        _ => Heap::Part,
+    }
+}
+
+/// The lock whose object this is.
+fn lock_of(locks: &[(u64, u64)], object: u64) -> Option<u64> {
+    let at = locks.binary_search_by_key(&object, |(object, _)| *object).ok()?;
+    locks.get(at).map(|(_, lock)| *lock)
+}
+
+/// Looks at objects that the stacks of waiting threads point to, if they are of a type whose method is on a stack.
+fn on_stacks(
+    suspended: &Suspended<'_>,
+    waits: &Waits,
+    locks: &[(u64, u64)],
+    running: &[ClassId],
+    found: &mut Vec<Place>,
+    room: &mut [FieldOffset],
+) {
+    let mut seen: Vec<u64> = Vec::with_capacity(MOST_OBJECTS);
+    let wanting = waits.blocked.iter().zip(&waits.noted).filter(|(wait, _)| wait.kind != WaitKind::Pulse);
+    for (_, noted) in wanting.take(MOST_STACKS) {
+        // What lies above belongs to the callers, managed code among them.
+        let pages = (0..PAGES_OF_STACK).map_while(|page| words::<512>((noted & !0xFFF) + page * 0x1000));
+        for value in pages.flatten().filter(|value| *value != 0 && *value & MARKS == 0) {
+            if seen.contains(&value) || seen.len() == MOST_OBJECTS {
+                continue;
+            }
+            let class = word(value).map_or(0, |word| word & !MARKS);
+            let class = ClassId(usize::try_from(class).unwrap_or(0));
+            // Only an object begins with the address of a type.
+            if running.binary_search(&class).is_ok() {
+                seen.push(value);
+                in_object(suspended, value, class, locks, found, room);
+            }
+        }
+    }
+}
+
+/// The fields of one object, and of its type's parents.
+fn in_object(
+    suspended: &Suspended<'_>,
+    object: u64,
+    mut class: ClassId,
+    locks: &[(u64, u64)],
+    found: &mut Vec<Place>,
+    room: &mut [FieldOffset],
+) {
+    for _ in 0..DEEPEST_TYPE {
+        let count = suspended.layout(class, room).unwrap_or(0);
+        for field in room.get(..count).unwrap_or_default() {
+            let value = word(object.wrapping_add(field.offset.into()));
+            if let Some(lock) = value.and_then(|value| lock_of(locks, value)) {
+                let offset = usize::try_from(field.offset).unwrap_or(0);
+                add(found, lock, ObjectId(usize::try_from(object).unwrap_or(0)), offset);
+            }
+        }
+        class = suspended.class(class).map_or(ClassId(0), |described| described.parent);
+        if class == ClassId(0) {
+            return;
+        }
+    }
 }
 
 fn add(found: &mut Vec<Place>, lock: u64, object: ObjectId, offset: usize) {

@@ -9,7 +9,7 @@ use agent_wire::{Ask, Attach, Fault, FromAgent, FromHost, Hello, Inbox, Range, R
 use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Answer, Refusal};
-use crate::async_samples::{self, Sample};
+use crate::async_samples::{self, Census, Sample};
 use crate::heap;
 use crate::line::{Line, Silence};
 use crate::locks::{self, Anchors, Locks};
@@ -40,6 +40,7 @@ enum Made<'a> {
     Locks(Locks),
     Owners(Owners),
     AsyncSample(Sample),
+    AsyncCensus(Census),
     Heap(heap::Answer),
 }
 
@@ -241,6 +242,7 @@ impl Visit {
                 Ask::Layouts(types) => Made::Heap(heap::layouts(self, types)),
                 Ask::Objects => Made::Heap(heap::objects(self)?),
                 Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
+                Ask::AsyncCensus => Made::AsyncCensus(async_samples::census(self)?),
             })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
@@ -252,6 +254,7 @@ impl Visit {
             Ok(Ok(Made::Owners(owners))) => owners.tell(&self.info, say),
             Ok(Ok(Made::Heap(answer))) => answer.tell(&self.info, say),
             Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
+            Ok(Ok(Made::AsyncCensus(census))) => census.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);

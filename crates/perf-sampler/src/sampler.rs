@@ -63,6 +63,8 @@ pub enum Wake {
     Data,
     /// The time is over.
     Time,
+    /// A signal came: somebody may want it to end.
+    Signal,
     /// All targets have ended. What they did last can still be read.
     TargetsEnded,
 }
@@ -306,7 +308,8 @@ impl Sampler {
         }
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
         match rustix::event::poll(&mut waited, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Wake::Signal),
             Err(errno) => {
                 return Err(SamplerError::System { doing: "wait for samples", source: errno.into() });
             }

@@ -23,6 +23,7 @@ mod capped;
 mod collections;
 mod contention;
 mod cpu_unprivileged;
+mod deadlocks;
 mod error;
 mod events;
 mod exceptions;

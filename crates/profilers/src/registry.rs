@@ -6,6 +6,7 @@ use crate::allocations::Allocations;
 use crate::async_hot_paths::AsyncHotPaths;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
+use crate::deadlocks::Deadlocks;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
@@ -26,6 +27,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &MergedStacks,
     &ZombieThreads,
     &StuckTasks,
+    &Deadlocks,
     &Cpu,
     &OffCpu,
     &CpuUnprivileged,

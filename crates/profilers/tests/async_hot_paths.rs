@@ -6,16 +6,16 @@ use model::{Body, Cell, Node, Report};
 use support::{finds_the_illness, look, look_until};
 use testbed::Runtime;
 
-/// The part of the processor time of a method in the tree, in per cent, below a root that ends in this name.
+/// The part of the processor time of a method in the tree, in per cent, below a root of this name.
 fn share(report: &Report, root: &str, method: &str) -> f64 {
     let found = report.sections.iter().find(|section| section.id == "tree");
     let Some(Body::Tree(tree)) = found.map(|section| &section.body) else { return 0.0 };
-    let roots = tree.roots.iter().filter(|node| node.label.ends_with(root));
+    let roots = tree.roots.iter().filter(|node| node.label.contains(root));
     roots.map(|node| below(node, method)).sum()
 }
 
 fn below(node: &Node, method: &str) -> f64 {
-    if node.label.ends_with(method) {
+    if node.label.contains(method) {
         return match node.values[1] {
             Cell::Fraction(percent) => percent,
             _ => panic!("{node:?}"),
@@ -62,4 +62,23 @@ fn a_strangers_program_is_looked_at_without_harm() {
     let report = look("async-hot-paths", &target, 2.0, &[]);
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(target.is_alive());
+}
+
+/// Of two loops one is awaited in every moment or runs, so its wall time is the window's.
+#[test]
+fn wall_time_is_that_of_calls_from_start_to_end_where_the_runtime_lets_them_be_counted() {
+    let target = testbed::shared().target("async-hot-path", Runtime::Net9).start().unwrap();
+    let report = look_until("async-hot-paths", &target, 4.0, &["budget=100"], |report| {
+        let section = report.sections.iter().find(|section| section.id == "tree");
+        let Some(Body::Tree(tree)) = section.map(|section| &section.body) else { return false };
+        let root = tree.roots.iter().find(|node| node.label.contains("QuoteDesk.QuoteRequests"));
+        let Some(Cell::Number(wall)) = root.map(|node| &node.values[4]) else { return false };
+        // One call that never ends.
+        (wall.abs_diff(report.window.measured_ns)) * 50 < report.window.measured_ns
+    });
+    assert!(report.notes.iter().any(|note| note.starts_with("Wall time is that of")), "{:?}", report.notes);
+
+    let target = testbed::shared().target("async-hot-path", Runtime::Net8).start().unwrap();
+    let report = look("async-hot-paths", &target, 2.0, &[]);
+    assert!(report.notes.iter().any(|note| note.starts_with("Wall time is not known")), "{:?}", report.notes);
 }

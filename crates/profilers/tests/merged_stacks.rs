@@ -36,6 +36,8 @@ fn every_thread_and_its_place_are_shown() {
             "{runtime}: file and line: {labels:?}"
         );
         assert!(rows(&report, "threads").len() >= 12, "{runtime}");
+        // On 3.1 too, where the system does not know them.
+        assert!(labels.iter().any(|label| label.contains("export-*")), "{runtime}: {labels:?}");
         assert_eq!(report.cost.pauses.count, 1, "{runtime}");
         assert!(report.cost.pauses.longest_ns > 0 && report.cost.bytes > 0, "{runtime}: {:?}", report.cost);
         assert!(ids(&report).is_empty());
@@ -90,5 +92,24 @@ fn native_frames_stand_below_managed_ones() {
             assert!(native.iter().any(|frame| matches!(frame.kind, FrameKind::Native | FrameKind::Runtime)));
         }
         assert!(target.is_alive());
+    }
+}
+
+#[test]
+fn busy_programs_are_shown_too() {
+    let busy = [
+        ("exception-storm", Runtime::Net9),
+        ("forced-collections", Runtime::Net8),
+        ("jit-storm", Runtime::Net31),
+        ("healthy-computation", Runtime::Net9),
+    ];
+    for (patient, runtime) in busy {
+        let target = shared().target(patient, runtime).start().expect("the patient starts");
+        let report = look("merged-stacks", &target, 1.0, &["idle=show"]);
+        assert!(
+            labels(&report).iter().any(|label| label.starts_with("Patients.Program")),
+            "{patient} on {runtime}"
+        );
+        assert!(target.is_alive(), "{patient} on {runtime}: {}", target.stderr_text());
     }
 }

@@ -71,6 +71,11 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// Makes the names of a folder's files survive a power cut, once for all that were written before.
+pub(crate) fn keep_names(folder: &Path) -> Result<(), SessionError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(write_error(folder))
+}
+
 /// Writes `folder/name` so that it appears complete, or does not appear.
 pub(crate) fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SessionError> {
     stream_whole(folder, name, |file| file.write_all(bytes))
@@ -89,9 +94,7 @@ pub(crate) fn stream_whole(
         let mut file = BufWriter::new(private_file(&draft)?);
         make(&mut file)?;
         file.into_inner()?.sync_all()?;
-        fs::rename(&draft, &target)?;
-        // The rename itself must survive a power cut, too.
-        File::open(folder)?.sync_all()
+        fs::rename(&draft, &target)
     })();
     written.map_err(|source| {
         let _ = fs::remove_file(&draft);

@@ -39,6 +39,7 @@ impl RunningSession {
         let text = serde_json::to_vec_pretty(manifest)
             .map_err(|error| SessionError::Corrupt { path: folder.to_owned(), problem: error.to_string() })?;
         files::write_whole(folder, MANIFEST, &text)?;
+        files::keep_names(folder)?;
         Ok(RunningSession { folder: folder.to_owned(), _lock: lock })
     }
 
@@ -87,6 +88,7 @@ impl RunningSession {
             path: self.folder.clone(),
             problem: error.to_string(),
         })?;
-        files::write_whole(&self.folder, OUTCOME, &text)
+        files::write_whole(&self.folder, OUTCOME, &text)?;
+        files::keep_names(&self.folder)
     }
 }

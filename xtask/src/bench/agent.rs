@@ -118,9 +118,26 @@ fn walks(probe: &Path, testbed: &Testbed, runtime: Runtime, threads: u32, most: 
     let last = lines.last().context("no round")?;
     let (stacks, frames) = (last.get(2).context("threads")?, last.get(3).context("frames")?);
     let stood = times(&lines, 1);
-    println!("  .NET {runtime}, {stacks} threads, {frames} frames, until all had stopped: {}", times(&lines, 0));
+    println!(
+        "  .NET {runtime}, {stacks} threads, {frames} frames, until all had stopped: {}",
+        times(&lines, 0)
+    );
     println!("  .NET {runtime}, {stacks} threads, {frames} frames, stood still: {stood}");
     claim(&format!("{most:?} for {threads} threads"), stood.median() < most);
+    locks(probe, &target)
+}
+
+/// The same with what each thread waits for.
+fn locks(probe: &Path, target: &Target) -> Result<()> {
+    let lines = measured(probe, target, "locks", WALKS)?;
+    let Some(last) = lines.last() else { return Ok(()) };
+    let (stacks, waits) = (last.get(2).context("threads")?, last.get(3).context("waits")?);
+    let (runtime, found) = (target.runtime(), Duration::from_nanos(*last.get(4).context("a time")?));
+    println!(
+        "  .NET {runtime}, {stacks} threads, {waits} waits for locks, stood still: {}",
+        times(&lines, 1)
+    );
+    println!("  .NET {runtime}, places of locks found, while it runs, in {found:?}");
     Ok(())
 }
 

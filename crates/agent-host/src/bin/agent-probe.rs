@@ -1,16 +1,16 @@
-//! Tries the agent by hand: `agent-probe PID [threads|stacks|hold|visits|walks|deadlines]`.
+//! Tries the agent by hand: `agent-probe PID [threads|stacks|hold|visits|walks|locks|deadlines]`.
 //!
-//! `hold` says `attached` and stays until standard input ends. The last three are for measurements, as often as a number
-//! after them says: `visits` come, ask for stacks and leave; `walks` ask again and again during one visit; `deadlines` let
+//! `hold` says `attached` and stays until standard input ends. The last four are for measurements, as often as a number
+//! after them says: `visits` come, ask for stacks and leave; `walks` and `locks` ask again and again during one visit; `deadlines` let
 //! the agent's time run out. They print a line of nanoseconds per round.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach};
+use agent_host::{AgentError, Attached, Options, attach, find_lock_layout};
 
-const USAGE: &str = "usage: agent-probe PID [threads|stacks|hold|visits|walks|deadlines] [ROUNDS]";
+const USAGE: &str = "usage: agent-probe PID [threads|stacks|hold|visits|walks|locks|deadlines] [ROUNDS]";
 /// How long an agent may stay whose time is to run out.
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -39,6 +39,7 @@ fn visit(pid: model::ProcessId, what: &str, rounds: u32) -> Result<(), Box<dyn s
     match what {
         "visits" => return Ok(visits(rounds, come)?),
         "walks" => return Ok(walks(rounds, come)?),
+        "locks" => return Ok(locks(pid, rounds, come)?),
         "deadlines" => return Ok(deadlines(rounds, come)?),
         "threads" | "stacks" | "hold" => {}
         _ => return Err(USAGE.into()),
@@ -94,6 +95,27 @@ fn walks(rounds: u32, come: impl Fn(&Options) -> Result<Attached, AgentError>) -
         let frames: usize = answer.stacks.iter().map(|stack| stack.frames.len()).sum();
         let (suspending, suspended) = (answer.pause.suspending.as_nanos(), answer.pause.suspended.as_nanos());
         println!("{suspending} {suspended} {} {frames}", answer.stacks.len());
+    }
+    attached.leave().map(drop)
+}
+
+/// The same with what threads wait for; in the end, how long it took to find out where that stands.
+fn locks(
+    pid: model::ProcessId,
+    rounds: u32,
+    come: impl Fn(&Options) -> Result<Attached, AgentError>,
+) -> Result<(), AgentError> {
+    let mut attached = come(&Options::default())?;
+    let began = Instant::now();
+    let found = find_lock_layout(pid, &mut attached)?;
+    let took = began.elapsed().as_nanos();
+    for _ in 0..rounds {
+        // On runtimes before 9 nothing can be found as long as nobody waits.
+        let Some(layout) = found.layout else { break };
+        let answer = attached.locks(&layout)?;
+        let pause = answer.stacks.pause;
+        let (suspending, suspended) = (pause.suspending.as_nanos(), pause.suspended.as_nanos());
+        println!("{suspending} {suspended} {} {} {took}", answer.stacks.stacks.len(), answer.blocked.len());
     }
     attached.leave().map(drop)
 }

@@ -1,7 +1,9 @@
 //! The agent and the garbage collector.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
@@ -11,16 +13,25 @@ use testbed::Runtime;
 
 use crate::support::{Guest, LONG, every_runtime};
 
-/// Counts collections that let threads go on.
+/// How collections ran, with how many of each kind.
 #[derive(Clone, Default)]
-struct InBackground(Arc<AtomicU32>);
+struct Kinds(Arc<Mutex<HashMap<String, u32>>>);
 
-impl Observer for InBackground {
+impl Kinds {
+    fn count(&self) -> u32 {
+        self.0.lock().expect("a lock").values().sum()
+    }
+
+    fn has(&self, kind: GcType) -> bool {
+        self.0.lock().expect("a lock").keys().any(|seen| seen.starts_with(&format!("{kind:?}")))
+    }
+}
+
+impl Observer for Kinds {
     fn event(&mut self, _: &Seen<'_>, event: &RuntimeEvent<'_>) {
-        if let RuntimeEvent::GcStart(start) = event
-            && start.kind == GcType::Background
-        {
-            self.0.fetch_add(1, Ordering::Relaxed);
+        if let RuntimeEvent::GcStart(start) = event {
+            let kind = format!("{:?} {:?} {:?}", start.kind, start.generation, start.reason);
+            *self.0.lock().expect("a lock").entry(kind).or_default() += 1;
         }
     }
 }
@@ -29,35 +40,37 @@ fn gc_session(keywords: u64) -> TraceRequest {
     TraceRequest::new(16, vec![Provider::new(provider::RUNTIME, keywords, Level::Informational)])
 }
 
+/// Asks the stranger something that is larger than 85 KB: such requests lie on the heap whose growth brings about full
+/// collections.
+fn fill(guest: &Guest) {
+    let filler = "x".repeat(1 << 20);
+    let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"filler":"{filler}"}}}}"#);
+    guest.target.say(&(request + "\n")).expect("it listens");
+}
+
 /// Waits until the runtime says that it collected in the background.
 fn collects_in_background(guest: &Guest) {
-    let count = InBackground::default();
-    let seen = count.clone();
-    let mut id = 1000;
-    let driven = observe(&guest.client, &gc_session(keyword::GC), count, |waiting| {
-        if seen.0.load(Ordering::Relaxed) > 0 || waiting.elapsed > LONG {
+    let kinds = Kinds::default();
+    let seen = kinds.clone();
+    let driven = observe(&guest.client, &gc_session(keyword::GC), kinds, |waiting| {
+        if seen.has(GcType::Background) || waiting.elapsed > LONG {
             return Going::Stop;
         }
         if guest.target.runtime() == Runtime::Net10 {
-            // Requests larger than 85 KB lie on the heap whose growth brings about a full collection.
-            let filler = "x".repeat(1 << 20);
-            let request =
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{{"filler":"{filler}"}}}}"#);
-            guest.target.say(&(request + "\n")).expect("it listens");
-            id += 1;
+            fill(guest);
         } else {
-            std::thread::sleep(waiting.slice.min(std::time::Duration::from_millis(10)));
+            std::thread::sleep(waiting.slice.min(Duration::from_millis(10)));
         }
         Going::On
     });
     driven.expect("a session");
-    assert!(seen.0.load(Ordering::Relaxed) > 0, "{}: no background collection", guest.target.runtime());
+    assert!(seen.has(GcType::Background), "{}: {:?}", guest.target.runtime(), seen.0);
 }
 
 #[test]
 fn collections_run_in_the_background_during_a_visit_and_after() {
     every_runtime(|runtime| {
-        let guest = Guest::busy(runtime, &["cleanings=5"]);
+        let guest = Guest::busy(runtime, &["cleanings=5", "pantry=32"]);
         let mut attached = guest.attach().expect("the agent comes");
         attached.stacks().expect("stacks");
         collects_in_background(&guest);
@@ -71,33 +84,40 @@ fn collections_run_in_the_background_during_a_visit_and_after() {
 #[test]
 fn a_target_that_collects_all_the_time_can_be_visited() {
     every_runtime(|runtime| {
-        let guest = Guest::busy(runtime, &["cleanings=1000"]);
+        let guest = Guest::busy(runtime, &["cleanings=1000", "pantry=32"]);
         let done = AtomicBool::new(false);
+        let kinds = Kinds::default();
+        let seen = kinds.clone();
         std::thread::scope(|scope| {
-            // The stranger collects when a session that asks for it begins.
-            let collecting = scope.spawn(|| {
-                let mut sessions = 0;
-                while runtime == Runtime::Net10 && !done.load(Ordering::Acquire) {
-                    let request = gc_session(keyword::GC | keyword::GC_HEAP_COLLECT);
-                    let session = observe(&guest.client, &request, InBackground::default(), |_| Going::Stop);
-                    session.expect("a session");
-                    sessions += 1;
-                }
-                sessions
+            let counting = scope.spawn(|| {
+                observe(&guest.client, &gc_session(keyword::GC), kinds, |waiting| {
+                    std::thread::sleep(waiting.slice.min(Duration::from_millis(10)));
+                    if done.load(Ordering::Acquire) { Going::Stop } else { Going::On }
+                })
             });
-            let visits = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                for _ in 0..5 {
+            scope.spawn(|| {
+                while runtime == Runtime::Net10 && !done.load(Ordering::Acquire) {
+                    fill(&guest);
+                }
+            });
+            let mut visits = 0;
+            let went = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let until = Instant::now() + LONG;
+                while (visits < 5 || seen.count() < 20) && Instant::now() < until {
+                    visits += 1;
                     let mut attached = guest.attach().expect("the agent comes");
-                    for _ in 0..10 {
+                    for _ in 0..20 {
                         assert!(!attached.stacks().expect("stacks").stacks.is_empty());
                     }
                     assert!(attached.leave().expect("it leaves").confirmed);
                 }
             }));
             done.store(true, Ordering::Release);
-            println!("{runtime}: {} sessions", collecting.join().expect("sessions"));
-            assert!(visits.is_ok());
+            assert!(went.is_ok());
+            println!("{runtime}: {} collections during {visits} visits", seen.count());
+            counting.join().expect("no panic").expect("a session");
         });
+        assert!(seen.count() >= 20, "{:?}", seen.0);
         assert!(guest.target.is_alive());
     });
 }

@@ -1,6 +1,6 @@
 //! Who waits for which lock, read from real runtimes.
 
-use agent_host::{Attached, FoundLayout, Locks, WaitKind, find_lock_layout};
+use agent_host::{Attached, FoundLayout, LockLayout, Locks, WaitKind, WaitList, find_lock_layout};
 use testbed::Runtime;
 
 use crate::support::{Guest, every_runtime};
@@ -92,4 +92,51 @@ fn contention_is_read_while_it_changes() {
         assert!(attached.leave().expect("it leaves").confirmed);
         assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
     }
+}
+
+#[test]
+fn a_lock_of_a_thread_that_has_ended_is_read() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let guest = Guest::of("orphaned-lock", runtime);
+        let mut attached = guest.attach().expect("the agent comes");
+        let (_, locks) = look(&guest, &mut attached);
+        let threads: Vec<u64> = locks.stacks.stacks.iter().map(|stack| stack.thread.id).collect();
+        println!("{runtime}: {:x?}, threads {threads:x?}", locks.blocked);
+        assert_eq!(wanted(&locks, WaitKind::Enter).len(), 2, "{runtime}");
+        for blocked in &locks.blocked {
+            let [state, owner, ..] = blocked.words;
+            assert!(state & 1 == 1 && owner != 0, "{runtime}: somebody holds it");
+            assert!(!threads.contains(&owner), "{runtime}: but no thread that lives");
+        }
+    }
+}
+
+#[test]
+fn places_where_nothing_is_harm_nobody() {
+    every_runtime(|runtime| {
+        let guest = Guest::with_known_stack(runtime);
+        let mut attached = guest.attach().expect("the agent comes");
+        let right =
+            find_lock_layout(guest.pid(), &mut attached).expect("a layout").layout.expect("somebody waits");
+        let lists = (0..0x600).step_by(8).map(|head| WaitList::Thread { head });
+        let local = [0, 0x28, right.index, u32::MAX].map(|head| WaitList::Local { data: 8, head });
+        let tables = [0, 1, 8, right.table + 8, right.table - 4, 0x7FFF_FFFF_F000, u64::MAX];
+        for (number, list) in lists.chain(local).chain([right.list]).enumerate() {
+            let table = tables[number % tables.len()];
+            let index = [right.index, 0, 4, u32::MAX][number % 4];
+            let layout = LockLayout { list, index, table };
+            attached.locks(&layout).unwrap_or_else(|error| panic!("{runtime}: {layout:x?}: {error}"));
+            if number % 16 == 0 {
+                attached
+                    .lock_owners(&layout)
+                    .unwrap_or_else(|error| panic!("{runtime}: {layout:x?}: {error}"));
+            }
+        }
+        for table in tables {
+            attached.lock_owners(&LockLayout { table, ..right }).expect("owners, or none");
+        }
+        assert!(attached.leave().expect("it leaves").confirmed);
+        assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
+        guest.can_be_visited();
+    });
 }

@@ -1,6 +1,7 @@
 //! The agent as a guest of real processes: every runtime, and everything that may go wrong on a visit. Whatever happens,
 //! the target lives on and can be visited again.
 
+mod async_samples;
 mod collections;
 mod ending;
 mod endurance;

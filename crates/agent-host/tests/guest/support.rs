@@ -42,9 +42,9 @@ pub struct Guest {
 /// What the visits of an agent must not add to.
 #[derive(Debug)]
 pub struct Vitals {
-    pub threads: usize,
-    pub descriptors: usize,
-    pub mappings: usize,
+    pub threads: u64,
+    pub descriptors: u64,
+    pub mappings: u64,
     /// Mappings of the agent's library.
     pub library: usize,
     pub resident: u64,
@@ -232,11 +232,12 @@ impl Guest {
     pub fn vitals(&self) -> Vitals {
         let pid = self.target.pid();
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("mappings");
-        let count = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).expect("a folder").count();
+        let count =
+            |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).expect("a folder").count() as u64;
         Vitals {
             threads: count("task"),
             descriptors: count("fd"),
-            mappings: maps.lines().count(),
+            mappings: maps.lines().count() as u64,
             library: maps.lines().filter(|line| line.contains("drdotnet-agent-")).count(),
             resident: Process::new(self.pid()).status().expect("status").resident_bytes.expect("memory"),
         }

@@ -257,6 +257,27 @@ impl Known {
         same_row && suspended.last_argument(class) == suspended.last_argument(told)
     }
 
+    /// Whether a type is that of the objects of an async method.
+    pub(super) fn is_box(&self, suspended: &Suspended<'_>, class: ClassId) -> bool {
+        let is_named_so = |described: &ClassInfo| {
+            let kind = self.kinds.get(&(described.module, described.token));
+            kind.is_some_and(|kind| kind.shape == Some(Shape::Box))
+        };
+        let Ok(described) = suspended.class(class) else { return false };
+        // A debugger's kind of box extends the usual one.
+        is_named_so(&described)
+            || Some(described.module) == self.root.map(|(_, core)| core)
+                && suspended.class(described.parent).is_ok_and(|parent| is_named_so(&parent))
+    }
+
+    /// Whether an async method is over: its task says so with a plain object in place of what awaits it.
+    pub(super) fn is_finished(&mut self, suspended: &Suspended<'_>, (object, class): (u64, u64)) -> bool {
+        let next =
+            self.way_on(suspended, class).and_then(|(_, _, offset)| word(object.wrapping_add(offset.into())));
+        let class = next.filter(|next| *next != 0).and_then(word).map(|class| class & !MARKS);
+        class.is_some() && class == self.root.map(|(root, _)| root.0 as u64)
+    }
+
     /// From an object to what awaits it, and on. Boxes and tasks become links.
     pub(super) fn follow(
         &mut self,
@@ -390,7 +411,6 @@ impl Known {
 fn first_element(array: u64) -> Option<u64> {
     let length = word(array.wrapping_add(LENGTH))? & u64::from(u32::MAX);
     let elements = (0..length.min(MOST_ELEMENTS)).map(|index| array.wrapping_add(ELEMENTS + 8 * index));
-    let found =
-        elements.filter_map(|at| words::<1>(at)).map(|[element]| element).find(|element| *element != 0);
+    let found = elements.filter_map(words::<1>).map(|[element]| element).find(|element| *element != 0);
     Some(found.unwrap_or(0))
 }

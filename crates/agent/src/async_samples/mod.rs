@@ -15,14 +15,16 @@
 //! Kept during an answer: [`MOST_THREADS`] threads, [`MOST_FRAMES`] frames and [`MOST_LINKS`] links, about 2 MB; during a visit:
 //! what `known.rs` states.
 
+mod census;
 mod known;
 
 use std::ops::Range;
 use std::time::Duration;
 
-use agent_wire::{Chain, ChainEnd, Class, DEEPEST_STACK, FromAgent, Method, Pause, Stack, ThreadEntry};
+use agent_wire::{Chain, ChainEnd, DEEPEST_STACK, FromAgent, Method, Pause, Stack, ThreadEntry};
 use clr_profiling::{ClassId, Frame, FunctionId, Info, Suspended, ThreadId, Walk};
 
+pub(crate) use self::census::{Census, census};
 pub(crate) use self::known::Memory;
 use self::known::{Known, MethodToTell, TypeToTell};
 use crate::answers::{self, Refusal};
@@ -175,8 +177,7 @@ impl Sample {
             say(FromAgent::Method(Method { id: method.id.0 as u64, token, module, class, name }))?;
         }
         for told in &self.types {
-            let (module, token) = (told.file.clone(), told.token.0);
-            say(FromAgent::Class(Class { id: told.id, token, module, name: told.name(info) }))?;
+            say(FromAgent::Class(told.class(info)))?;
         }
         say(FromAgent::Answered { left_out: self.left_out, pause: self.pause })
     }

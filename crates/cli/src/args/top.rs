@@ -33,7 +33,7 @@ pub struct TopArgs {
     #[command(flatten)]
     pub target: RunTarget,
     /// Samples per second of each running thread
-    #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rate: u32,
     /// How often the screen is renewed
     #[arg(long, value_name = "TIME", default_value = "1s")]

@@ -17,7 +17,8 @@ pub fn stack(args: StackArgs, screen: &Screen) -> Result<(), Failure> {
     let settings = [
         shown("idle", idle),
         shown("framework", framework),
-        shown("native", native), shown("threads", threads),
+        shown("native", native),
+        shown("threads", threads),
         Some(format!("top={top}")),
     ];
     let run = RunArgs {

@@ -149,6 +149,24 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_waits_says_in_what() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || ended.recv());
+        let me = crate::Process::this();
+        let readable = |task: &super::Task| std::fs::read(task.path("syscall")).is_ok();
+        let tasks = me.tasks().unwrap();
+        // Kernels may be built without it.
+        if tasks.iter().all(readable) {
+            let waits = |task: &super::Task| task.system_call().is_some();
+            while !me.tasks().unwrap().iter().any(waits) {
+                std::thread::yield_now();
+            }
+        }
+        drop(end);
+        assert!(waiting.join().is_ok());
+    }
+
+    #[test]
     fn the_clock_of_a_thread_goes_forward() {
         let me = crate::Process::this();
         let task = me.tasks().unwrap().into_iter().find(|task| task.id.0 == me.id.0).unwrap();

@@ -8,12 +8,13 @@ use model::{
     WindowEnd, format_duration,
 };
 
-use super::collect::Spent;
-use super::paths::{Path, Paths, Step, add};
+use super::collect::{Shortcoming, Spent};
+use super::paths::{ASYNC, InFlight, Path, Paths, Step, add};
 use crate::Settings;
 use crate::blame::{is_own, method, place};
 use crate::profiler::Answer;
-use crate::ratio::{nanos, percent, percent_words};
+use crate::ratio::{fraction, nanos, percent, percent_words};
+use crate::shortage::Shortage;
 
 /// A hot async method has at least this part of all processor time, in per cent,
 const MOST_OF_IT: f64 = 50.0;
@@ -32,6 +33,8 @@ pub(super) struct About {
     pub(super) notes: Vec<String>,
     pub(super) measured: Duration,
     pub(super) end: WindowEnd,
+    /// Processors that were missing.
+    pub(super) shortage: Shortage,
 }
 
 pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer {
@@ -40,12 +43,12 @@ pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer
     let methods = methods(paths);
     let mut sections = Vec::new();
     if !methods.is_empty() {
-        sections.push(method_table(&methods, &total, settings.integer("top")));
+        sections.push(method_table(&methods, paths, &total, &about, settings.integer("top")));
         let least = settings.integer("least");
         sections.push(Section::new(
             "tree",
             "Who awaits whom, from the root",
-            Body::Tree(tree(paths, &total, least)),
+            Body::Tree(tree(paths, &total, &about, least)),
         ));
     }
     let finding = finding(&methods, paths, &about);
@@ -53,7 +56,7 @@ pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer
         summary: summary(&methods, paths, &total, &about),
         findings: finding.into_iter().collect(),
         sections,
-        notes: notes(paths, &total, about.notes),
+        notes: notes(paths, &total, &about),
         cost: about.cost,
         measured: about.measured,
         end: about.end,
@@ -71,21 +74,45 @@ struct Row<'a> {
     itself: Spent,
     /// On its behalf: in what it awaits, too.
     total: Spent,
+    /// How many were not finished, on average.
+    in_flight: f64,
     /// By the async method that awaits it; none for a root.
     callers: HashMap<Option<&'a str>, u64>,
 }
 
+impl<'a> Row<'a> {
+    fn of(frame: &'a Frame) -> Row<'a> {
+        Row {
+            frame,
+            itself: Spent::default(),
+            total: Spent::default(),
+            in_flight: 0.0,
+            callers: HashMap::new(),
+        }
+    }
+
+    /// Nothing to show.
+    fn is_empty(&self) -> bool {
+        self.total.cpu_ns + self.total.blocked_ns == 0 && self.in_flight <= 0.0
+    }
+}
+
+/// The time that so many took together in the window: each lasts as long as it is in flight.
+fn wall(in_flight: f64, about: &About) -> u64 {
+    nanos(about.measured.mul_f64(in_flight.clamp(0.0, 1e6)))
+}
+
 fn methods(paths: &Paths) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    for waiting in paths.in_flight.iter().flatten() {
+        if let Some(step) = waiting.steps.last() {
+            rows.entry(&step.frame.name).or_insert_with(|| Row::of(&step.frame)).in_flight += waiting.mean;
+        }
+    }
     for path in &paths.paths {
         let on_path: Vec<&Step> = path.steps.iter().filter(|step| step.is_async).collect();
         for (at, step) in on_path.iter().enumerate() {
-            let row = rows.entry(&step.frame.name).or_insert_with(|| Row {
-                frame: &step.frame,
-                itself: Spent::default(),
-                total: Spent::default(),
-                callers: HashMap::new(),
-            });
+            let row = rows.entry(&step.frame.name).or_insert_with(|| Row::of(&step.frame));
             // A method that awaits itself counts once.
             if on_path[..at].iter().all(|outer| outer.frame.name != step.frame.name) {
                 add(&mut row.total, path.spent);
@@ -138,7 +165,7 @@ fn summary(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About) -> Str
     )
 }
 
-fn method_table(rows: &[Row<'_>], total: &Spent, top: u64) -> Section {
+fn method_table(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About, top: u64) -> Section {
     let top = usize::try_from(top).unwrap_or(usize::MAX);
     let mut table = Table::new([
         Column::new("method", "Async method", Unit::Text),
@@ -146,9 +173,10 @@ fn method_table(rows: &[Row<'_>], total: &Spent, top: u64) -> Section {
         Column::new("self-percent", "Share", Unit::Percent),
         Column::new("total", "With awaited", Unit::Nanoseconds),
         Column::new("blocked", "Blocked", Unit::Nanoseconds),
+        Column::new("wall", "Wall", Unit::Nanoseconds),
         Column::new("awaited-by", "Awaited by", Unit::Text),
     ]);
-    let shown = rows.iter().filter(|row| row.total.cpu_ns + row.total.blocked_ns > 0);
+    let shown = rows.iter().filter(|row| !row.is_empty());
     for row in shown.clone().take(top) {
         table.push([
             Cell::from(place(row.frame)),
@@ -156,6 +184,7 @@ fn method_table(rows: &[Row<'_>], total: &Spent, top: u64) -> Section {
             Cell::from(percent(row.itself.cpu_ns, total.cpu_ns)),
             Cell::from(row.total.cpu_ns),
             Cell::from(row.itself.blocked_ns),
+            Cell::from(paths.in_flight.as_ref().map(|_| wall(row.in_flight, about))),
             Cell::from(callers(row)),
         ]);
     }
@@ -169,10 +198,19 @@ struct Branch<'a> {
     total: Spent,
     itself: Spent,
     is_async: bool,
+    in_flight: f64,
 }
 
-fn tree(paths: &Paths, total: &Spent, least: u64) -> Tree {
+fn tree(paths: &Paths, total: &Spent, about: &About, least: u64) -> Tree {
     let mut root = Branch::default();
+    for InFlight { steps, mean } in paths.in_flight.iter().flatten() {
+        let mut at = &mut root;
+        for step in steps.iter().take(DEEPEST) {
+            at = at.children.entry(&step.frame.name).or_default();
+            at.is_async = true;
+        }
+        at.in_flight += mean;
+    }
     for Path { steps, spent } in &paths.paths {
         let mut at = &mut root;
         for step in steps.iter().take(DEEPEST) {
@@ -187,36 +225,58 @@ fn tree(paths: &Paths, total: &Spent, least: u64) -> Tree {
         Column::new("percent", "Share", Unit::Percent),
         Column::new("self", "Self", Unit::Nanoseconds),
         Column::new("blocked", "Blocked", Unit::Nanoseconds),
+        Column::new("wall", "Wall", Unit::Nanoseconds),
     ];
-    Tree { columns, roots: nodes(&root, total, least) }
+    let shown = Shown { total: *total, about, least, has_wall: paths.in_flight.is_some() };
+    Tree { columns, roots: shown.nodes(&root) }
 }
 
-/// Depth is bounded by [`DEEPEST`], so this may recurse.
-fn nodes(branch: &Branch<'_>, total: &Spent, least: u64) -> Vec<Node> {
-    let size = |spent: &Spent| spent.cpu_ns + spent.blocked_ns;
-    let is_shown = |branch: &Branch<'_>| size(&branch.total) * 100 >= least * size(total);
-    let mut children: Vec<_> = branch.children.iter().filter(|(_, child)| is_shown(child)).collect();
-    children.sort_by(|(a, few), (b, many)| {
-        (many.total.cpu_ns, many.total.blocked_ns, a).cmp(&(few.total.cpu_ns, few.total.blocked_ns, b))
-    });
-    let node = |(name, child): (&&str, &Branch<'_>)| Node {
-        label: if child.is_async { format!("async {name}") } else { (*name).to_owned() },
-        values: vec![
-            Cell::from(child.total.cpu_ns),
-            Cell::from(percent(child.total.cpu_ns, total.cpu_ns)),
-            Cell::from(child.itself.cpu_ns),
-            Cell::from(child.total.blocked_ns),
-        ],
-        children: nodes(child, total, least),
-    };
-    children.into_iter().map(node).collect()
+/// What of the tree is shown.
+struct Shown<'a> {
+    total: Spent,
+    about: &'a About,
+    least: u64,
+    has_wall: bool,
+}
+
+impl Shown<'_> {
+    /// Depth is bounded by [`DEEPEST`], so this may recurse.
+    fn nodes(&self, branch: &Branch<'_>) -> Vec<Node> {
+        let mut children: Vec<_> = branch.children.iter().filter(|(_, child)| self.is_shown(child)).collect();
+        children.sort_by(|(a, few), (b, many)| {
+            (many.total.cpu_ns, many.total.blocked_ns, a).cmp(&(few.total.cpu_ns, few.total.blocked_ns, b))
+        });
+        let node = |(name, child): (&&str, &Branch<'_>)| Node {
+            label: if child.is_async { format!("{name}{ASYNC}") } else { (*name).to_owned() },
+            values: vec![
+                Cell::from(child.total.cpu_ns),
+                Cell::from(percent(child.total.cpu_ns, self.total.cpu_ns)),
+                Cell::from(child.itself.cpu_ns),
+                Cell::from(child.total.blocked_ns),
+                Cell::from((self.has_wall && child.is_async).then(|| wall(child.in_flight, self.about))),
+            ],
+            children: self.nodes(child),
+        };
+        children.into_iter().map(node).collect()
+    }
+
+    /// A branch is worth its line for the time on threads, or because something in it lasts.
+    fn is_shown(&self, branch: &Branch<'_>) -> bool {
+        let size = |spent: &Spent| spent.cpu_ns + spent.blocked_ns;
+        let on_threads = size(&branch.total);
+        on_threads > 0 && on_threads * 100 >= self.least * size(&self.total)
+            || branch.in_flight * 100.0 >= fraction(self.least.max(1))
+            || branch.children.values().any(|child| self.is_shown(child))
+    }
 }
 
 fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
     let first = rows.iter().find(|row| is_own(row.frame))?;
     let share = percent(first.itself.cpu_ns, paths.process_cpu_ns);
     let of_core = percent(first.itself.cpu_ns, nanos(about.measured));
-    if first.itself.looks < LEAST_LOOKS || share < MOST_OF_IT || of_core < BUSY {
+    // What others took from it is no rest.
+    let is_busy = of_core * about.shortage.slowdown() >= BUSY;
+    if first.itself.looks < LEAST_LOOKS || share < MOST_OF_IT || !is_busy {
         return None;
     }
     let finding = Finding::new(
@@ -243,7 +303,7 @@ fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
     )
 }
 
-fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
+fn notes(paths: &Paths, total: &Spent, about: &About) -> Vec<String> {
     let mut notes = Vec::new();
     if paths.lost.cpu_ns > 0 {
         notes.push(format!(
@@ -258,6 +318,22 @@ fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
             percent_words(percent(paths.elsewhere.cpu_ns, total.cpu_ns))
         ));
     }
+    notes.push(match (paths.shortcoming, &paths.in_flight) {
+        (Some(Shortcoming::NoWalk), _) => {
+            "Wall time is not known: only .NET 9 and newer let their unfinished async methods be counted."
+                .to_owned()
+        }
+        (Some(Shortcoming::LargeHeap), _) => {
+            "Wall time is not known: the heap is too large to count unfinished async methods in 100 ms."
+                .to_owned()
+        }
+        (None, Some(_)) => {
+            "Wall time is that of all calls of a method together, from its start to its end, awaits \
+                            included; by counting those that are not finished."
+                .to_owned()
+        }
+        (None, None) => "Wall time is not known: unfinished async methods were not counted.".to_owned(),
+    });
     if paths.not_async.cpu_ns > 0 {
         notes.push(format!("{} of CPU was not on behalf of async methods.", words(paths.not_async.cpu_ns)));
     }
@@ -268,6 +344,7 @@ fn notes(paths: &Paths, total: &Spent, more: Vec<String>) -> Vec<String> {
         ));
     }
     notes.push(format!("{} looks.", paths.looks));
-    notes.extend(more);
+    notes.extend(about.shortage.note());
+    notes.extend(about.notes.iter().cloned());
     notes
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, AsyncSample, Attached, ChainEnd, Class, Method};
+use agent_host::{AgentError, AsyncCensus, AsyncSample, Attached, ChainEnd, Class, Method};
 use model::WindowEnd;
 use process_view::ProcessorTime;
 use symbols::human_name;
@@ -19,6 +19,8 @@ const LEARNING: usize = 3;
 const MOST_STACKS: usize = 20_000;
 /// Innermost frames that can tell that a thread waits.
 const WAIT_FRAMES: usize = 12;
+/// How often methods that are not finished are counted at most. Each time the whole heap is walked.
+const CENSUSES: u32 = 10;
 /// Looks between two looks for new threads.
 const ROSTER_LOOKS: usize = 10;
 
@@ -68,6 +70,27 @@ pub(super) struct Collected {
     /// Of threads that were never seen running managed code.
     pub(super) unseen_cpu_ns: u64,
     pub(super) looks: usize,
+    pub(super) waits: Waits,
+}
+
+/// Async methods that were not finished, by who awaits them.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// Types: of the method's object, then of what awaits it, one after the other; and how many, of all counts together.
+    pub(super) pending: HashMap<Vec<u64>, u64>,
+    /// How often they were counted.
+    pub(super) counts: u32,
+    /// Why they were not counted, or not all.
+    pub(super) shortcoming: Option<Shortcoming>,
+}
+
+/// What is wrong with the count of unfinished methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortcoming {
+    /// The runtime cannot walk its heap: older than 9.
+    NoWalk,
+    /// The heap is too large to be walked in the time that is allowed.
+    LargeHeap,
 }
 
 #[derive(Default)]
@@ -84,6 +107,7 @@ pub(super) fn collect(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Collected,
     // So many times as long as it stood still for a look it runs before the next.
     let patience = 1000 / u32::try_from(run.settings.integer("budget")).unwrap_or(1).max(1);
     let began = Instant::now();
+    let mut counting = Counting::new(run.duration, patience);
     loop {
         let sample =
             guest.ask(Attached::async_sample, |sample| (sample.stacks.pause, sample.stacks.left_out));
@@ -95,6 +119,9 @@ pub(super) fn collect(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Collected,
         };
         let pause = sample.stacks.pause.suspending + sample.stacks.pause.suspended;
         collector.take(sample);
+        if collector.looks > LEARNING && counting.is_due(began.elapsed()) {
+            counting.count(guest, &mut collector.collected)?;
+        }
         let left = run.duration.saturating_sub(began.elapsed());
         if left.is_zero() {
             break;
@@ -106,6 +133,56 @@ pub(super) fn collect(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Collected,
         }
     }
     Ok(collector.finish())
+}
+
+/// When methods that are not finished are counted.
+struct Counting {
+    period: Duration,
+    next: Option<Duration>,
+    /// So many times as long as it stood still for a count it runs before the next.
+    patience: u32,
+}
+
+impl Counting {
+    fn new(duration: Duration, patience: u32) -> Counting {
+        Counting { period: duration / CENSUSES, next: Some(Duration::ZERO), patience }
+    }
+
+    fn is_due(&self, elapsed: Duration) -> bool {
+        self.next.is_some_and(|next| elapsed >= next)
+    }
+
+    fn count(&mut self, guest: &mut Guest<'_>, collected: &mut Collected) -> Result<(), AgentError> {
+        let began = Instant::now();
+        let due = self.next.take().unwrap_or_default();
+        let census = guest.ask(Attached::async_census, |census: &AsyncCensus| (census.pause, 0));
+        let waits = &mut collected.waits;
+        let census = match census {
+            Ok(census) => census,
+            Err(AgentError::Refused { .. }) => {
+                waits.shortcoming = Some(Shortcoming::NoWalk);
+                return Ok(());
+            }
+            // The next look tells what happened.
+            Err(AgentError::Lost { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        collected.classes.extend(census.classes);
+        if census.cut {
+            // Part of a count is no count.
+            waits.shortcoming = Some(Shortcoming::LargeHeap);
+            return Ok(());
+        }
+        waits.counts += 1;
+        for pending in census.pending {
+            if waits.pending.len() < MOST_STACKS || waits.pending.contains_key(&pending.links) {
+                *waits.pending.entry(pending.links).or_default() += u64::from(pending.count);
+            }
+        }
+        let pause = census.pause.suspending + census.pause.suspended;
+        self.next = Some(due + began.elapsed() + self.period.max(pause * self.patience));
+        Ok(())
+    }
 }
 
 struct Collector {

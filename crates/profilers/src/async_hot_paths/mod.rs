@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::inside;
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
+use crate::shortage::Moment;
 use crate::{Kind, Parameter, ProfilerError};
 
 /// Shows which async methods use the processor, and on whose behalf.
@@ -59,9 +60,12 @@ impl Profiler for AsyncHotPaths {
     }
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
+        let before = Moment::of(run);
         let visited = inside::visit(run, SPEC.id, |guest| collect::collect(guest, run))?;
         let inside::Visited { value, cost, notes, measured, end } = visited;
+        let shortage = before.until(&Moment::of(run));
         let paths = paths::paths(&value, run.process);
-        Ok(answer::answer(&paths, answer::About { cost, notes, measured, end }, run.settings))
+        let about = answer::About { cost, notes, measured, end, shortage };
+        Ok(answer::answer(&paths, about, run.settings))
     }
 }

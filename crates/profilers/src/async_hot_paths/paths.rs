@@ -9,8 +9,9 @@ use process_view::Process;
 use runtime_events::MetadataToken;
 use symbols::{SourceLookup, human_name, module_name};
 
-use super::collect::{Collected, End, LogicalStack, Spent};
+use super::collect::{Collected, End, LogicalStack, Shortcoming, Spent};
 use crate::blame;
+use crate::ratio::fraction;
 
 /// One method on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,22 @@ pub(super) struct Paths {
     pub(super) process_cpu_ns: u64,
     pub(super) unseen_cpu_ns: u64,
     pub(super) looks: usize,
+    /// Async methods that were not finished, on average; none if they were not counted.
+    pub(super) in_flight: Option<Vec<InFlight>>,
+    pub(super) shortcoming: Option<Shortcoming>,
 }
 
+/// Async methods that were not finished.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct InFlight {
+    /// From the root to the method.
+    pub(super) steps: Vec<Step>,
+    /// How many on average.
+    pub(super) mean: f64,
+}
+
+/// What names say of async methods.
+pub(super) const ASYNC: &str = " [async]";
 /// What the compiler calls the method that does an async method's work.
 const WORK: &str = "MoveNext";
 
@@ -56,6 +71,7 @@ pub(super) fn paths(collected: &Collected, process: &DotnetProcess) -> Paths {
         unseen_cpu_ns: collected.unseen_cpu_ns,
         looks: collected.looks,
         not_async: collected.others,
+        shortcoming: collected.waits.shortcoming,
         ..Paths::default()
     };
     let mut merged: BTreeMap<Vec<(String, bool)>, Path> = BTreeMap::new();
@@ -77,6 +93,7 @@ pub(super) fn paths(collected: &Collected, process: &DotnetProcess) -> Paths {
         add(&mut path.spent, *spent);
     }
     all.paths = merged.into_values().collect();
+    all.in_flight = names.in_flight();
     all
 }
 
@@ -93,6 +110,31 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Methods that were not finished, by path.
+    fn in_flight(&mut self) -> Option<Vec<InFlight>> {
+        let waits = &self.collected.waits;
+        if waits.counts == 0 {
+            return None;
+        }
+        let mut merged: BTreeMap<Vec<String>, InFlight> = BTreeMap::new();
+        for (links, count) in &waits.pending {
+            // Its own object first; a chain whose first object is no async method's is none.
+            let Some(own) = links.first().and_then(|own| self.collected.classes.get(own)) else { continue };
+            let Some(frame) = self.of_class(own) else { continue };
+            let outer = links.iter().skip(1).rev().filter_map(|link| self.collected.classes.get(link));
+            let outer: Vec<&Class> = outer.collect();
+            let mut steps: Vec<Step> = outer
+                .into_iter()
+                .filter_map(|class| Some(Step { frame: self.of_class(class)?, is_async: true }))
+                .collect();
+            steps.push(Step { frame, is_async: true });
+            let key = steps.iter().map(|step| step.frame.name.clone()).collect();
+            let entry = merged.entry(key).or_insert_with(|| InFlight { steps, mean: 0.0 });
+            entry.mean += fraction(*count) / f64::from(waits.counts);
+        }
+        Some(merged.into_values().collect())
+    }
+
     fn steps(&mut self, stack: &LogicalStack) -> Vec<Step> {
         let methods = self.of_methods(stack);
         let mut steps: Vec<Step> = Vec::new();
@@ -149,7 +191,7 @@ impl Names<'_> {
         let seen = self.collected.methods.values().find(is_work).map(|method| (method.id, method));
         Some(match seen {
             Some((id, method)) => self.of_method(id, method),
-            None => bare(&class.module, human_name(&class.name, WORK, "")),
+            None => bare(&class.module, name_of(&class.name, WORK)),
         })
     }
 }
@@ -168,7 +210,13 @@ fn is_machine(class: &str, method: &str) -> bool {
 /// Whether a method starts the state machine of that name: the stub with the method's own name, or the builder.
 fn starts(outer: &Method, name: &str) -> bool {
     outer.name.starts_with("Start") && outer.class.starts_with("System.Runtime.CompilerServices.Async")
-        || human_name(&outer.class, &outer.name, "") == name
+        || name_of(&outer.class, &outer.name) == name
+}
+
+/// The name of a method; that it is async is said otherwise here.
+fn name_of(class: &str, method: &str) -> String {
+    let name = human_name(class, method, "");
+    name.strip_suffix(ASYNC).map(str::to_owned).unwrap_or(name)
 }
 
 fn bare(module: &str, name: String) -> Frame {
@@ -177,11 +225,8 @@ fn bare(module: &str, name: String) -> Frame {
 }
 
 fn frame(source: &mut SourceLookup, method: &Method) -> Frame {
-    let name = if method.name.is_empty() {
-        blame::UNNAMED.to_owned()
-    } else {
-        human_name(&method.class, &method.name, "")
-    };
+    let name =
+        if method.name.is_empty() { blame::UNNAMED.to_owned() } else { name_of(&method.class, &method.name) };
     let mut frame = bare(&method.module, name);
     if blame::is_own(&frame)
         && let Some(found) = source.line_of(&method.module, MetadataToken(method.token), None)

@@ -7,8 +7,9 @@ use model::{Cost, Pauses, Report, WindowEnd};
 use super::SPEC;
 use super::answer::{About, answer};
 use super::collect::Spent;
-use super::paths::{Path, Paths, Step};
+use super::paths::{InFlight, Path, Paths, Step};
 use crate::Settings;
+use crate::shortage::Shortage;
 use crate::specimen::{self, frame, frame_at, ids};
 
 const SHOP: &str = "/app/Shop.Api.dll";
@@ -49,7 +50,19 @@ fn hot() -> Paths {
         process_cpu_ns: 8_400 * MS,
         unseen_cpu_ns: 67 * MS,
         looks: 390,
+        in_flight: Some(vec![
+            waits(&["Shop.Api.QuoteAsync"], 1.0),
+            waits(&["Shop.Api.QuoteAsync", "Shop.Quotes.ScenariosAsync"], 0.75),
+            waits(&["Shop.Api.QuoteAsync", "Shop.Quotes.ScenariosAsync", "Shop.Model.SimulateAsync"], 0.7),
+            waits(&["Shop.Api.AuditAsync", "Shop.Model.SimulateAsync"], 0.2),
+            waits(&["Shop.Orders.ListenAsync", "System.Net.Sockets.Socket.ReceiveAsync"], 24.0),
+        ]),
+        shortcoming: None,
     }
+}
+
+fn waits(steps: &[&str], mean: f64) -> InFlight {
+    InFlight { steps: steps.iter().map(|name| asynchronous(name)).collect(), mean }
 }
 
 fn report(paths: &Paths) -> Report {
@@ -64,6 +77,7 @@ fn report(paths: &Paths) -> Report {
         notes: Vec::new(),
         measured: Duration::from_secs(10),
         end: WindowEnd::Completed,
+        shortage: Shortage::default(),
     };
     let settings = Settings::new(&SPEC, []).expect("defaults");
     specimen::report(&SPEC, answer(paths, about, &settings))

@@ -1,5 +1,7 @@
 //! From what is wrong to a report.
 
+use std::collections::BTreeSet;
+
 use model::{
     Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Stack, Stacks, Table, ThreadId, Unit,
     format_duration,
@@ -10,12 +12,14 @@ use super::watch::{About, OwnersSought, Watched};
 use super::words;
 use crate::Settings;
 use crate::blame;
+use crate::inside::Seen;
 use crate::profiler::Answer;
 use crate::ratio::count_words;
 
 pub(super) fn answer(watched: &Watched, verdict: &Verdict, about: About, settings: &Settings) -> Answer {
     let mut letters = Letters::default();
-    let mut report = Parts { watched, letters: &mut letters, findings: Vec::new(), rows: Vec::new() };
+    let mut report =
+        Parts { watched, letters: &mut letters, findings: Vec::new(), rows: Vec::new(), locks: Vec::new() };
     for found in &verdict.deadlocks {
         report.deadlock(found);
     }
@@ -25,13 +29,15 @@ pub(super) fn answer(watched: &Watched, verdict: &Verdict, about: About, setting
     for found in &verdict.held {
         report.held(found);
     }
-    let Parts { mut findings, rows, .. } = report;
+    let Parts { mut findings, rows, locks, .. } = report;
     let shown: Vec<ThreadId> = rows.iter().map(|row| row.thread).collect();
     findings.extend(verdict.pool.as_ref().and_then(|pool| blocked_pool(watched, pool)));
     let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
     let mut sections = Vec::new();
     sections.extend(table(rows, top));
-    sections.extend(stacks(watched, &shown, top));
+    sections.extend(lock_table(locks));
+    let pool = verdict.pool.as_ref().and_then(|pool| pool_stack(watched, pool));
+    sections.extend(stacks(watched, &shown, pool, top));
     let mut notes = notes(watched, verdict);
     notes.extend(about.notes);
     Answer {
@@ -57,6 +63,7 @@ struct Parts<'a> {
     letters: &'a mut Letters,
     findings: Vec<Finding>,
     rows: Vec<Row>,
+    locks: Vec<Vec<Cell>>,
 }
 
 impl Parts<'_> {
@@ -65,17 +72,19 @@ impl Parts<'_> {
         let count = ring.len();
         let title = match found.cycle.behind.len() {
             0 => format!("Deadlock: {count} threads wait for each other's locks"),
-            more => format!("Deadlock: {count} threads wait for each other's locks, {more} more wait behind them"),
+            1 => format!("Deadlock: {count} threads wait for each other's locks, 1 more waits behind them"),
+            more => {
+                format!("Deadlock: {count} threads wait for each other's locks, {more} more wait behind them")
+            }
         };
         let severity = if found.give_up.is_empty() { Severity::Critical } else { Severity::Warning };
         let mut finding = Finding::new("deadlock", severity, found.confidence, title);
         // The first lock is the one that the first thread holds: the last one waits for it.
         let before = ring.iter().cycle().skip(count - 1);
-        let turns: Vec<(ThreadId, ThreadId)> =
-            ring.iter().copied().zip(before.copied()).collect();
+        let turns: Vec<(ThreadId, ThreadId)> = ring.iter().copied().zip(before.copied()).collect();
         for (thread, waits_for_its) in &turns {
-            let holds = words::lock(self.watched, self.letters, *waits_for_its);
-            let wants = words::lock(self.watched, self.letters, *thread);
+            let holds = self.letter(*waits_for_its);
+            let wants = self.letter(*thread);
             let next = ring.iter().cycle().skip_while(|other| *other != thread).nth(1).copied();
             let holder = next.map(|next| words::thread(self.watched, next)).unwrap_or_default();
             let place = words::place(self.watched, *thread);
@@ -84,18 +93,16 @@ impl Parts<'_> {
                 words::thread(self.watched, *thread),
                 format!("holds {holds} and waits for {wants}, held by {holder},{place}"),
             );
-            self.row(*thread, Some(holds), next);
+            self.row(*thread, Some(holds));
         }
-        for (_, waits_for_its) in &turns {
-            if let Some(fields) = words::fields(self.watched, *waits_for_its) {
-                let lock = words::lock(self.watched, self.letters, *waits_for_its);
-                finding = finding.evidence(format!("Lock {lock}"), format!("field {fields}"));
-            }
+        for (thread, waits_for_its) in &turns {
+            finding = self.lock(finding, *waits_for_its, Some(*thread));
         }
         finding = finding.evidence("Not moved for", self.still(ring));
         if !found.give_up.is_empty() {
             let who = words::threads(self.watched, &found.give_up);
-            finding = finding.evidence("Has a time limit", format!("{who}: gives up by itself after a while"));
+            finding =
+                finding.evidence("Has a time limit", format!("{who}: gives up by itself after a while"));
         }
         let finding = self.culprit(finding, ring.first().copied());
         self.findings.push(
@@ -105,7 +112,7 @@ impl Parts<'_> {
                 .advice("Nothing but a restart frees the threads."),
         );
         for thread in &found.cycle.behind {
-            self.row(*thread, None, None);
+            self.row(*thread, None);
         }
     }
 
@@ -120,7 +127,7 @@ impl Parts<'_> {
             number => format!("thread {number}, which has ended"),
         };
         let finding = Finding::new("orphaned-lock", Severity::Critical, found.confidence, title);
-        let finding = self.lock_evidence(finding, &found.waiting).evidence("Held by", owner);
+        let finding = self.lock_of(finding, &found.waiting, None).evidence("Held by", owner);
         let finding = finding
             .evidence("Waiting", words::threads(self.watched, &found.waiting))
             .evidence("Not moved for", self.still(&found.waiting));
@@ -132,7 +139,7 @@ impl Parts<'_> {
                 .advice("Nothing but a restart frees the threads."),
         );
         for thread in found.waiting.iter().chain(&found.behind) {
-            self.row(*thread, None, None);
+            self.row(*thread, None);
         }
     }
 
@@ -147,7 +154,7 @@ impl Parts<'_> {
         let limit = if found.for_ever { ", without a time limit" } else { "" };
         let finding = Finding::new("lock-held-in-wait", Severity::Warning, found.confidence, title);
         let finding = self
-            .lock_evidence(finding, &found.waiting)
+            .lock_of(finding, &found.waiting, Some(found.owner))
             .evidence("Its holder", format!("{why}{limit}{}", place.unwrap_or_default()))
             .evidence("Waiting", words::threads(self.watched, &found.waiting))
             .evidence("Not moved for", self.still(&[&[found.owner], found.waiting.as_slice()].concat()));
@@ -157,19 +164,47 @@ impl Parts<'_> {
                 .advice("Find out who should end the holder's wait, and whether that needs the same lock.")
                 .advice("Do not wait for events, tasks or other threads while holding a lock; at least wait with a time limit."),
         );
-        self.row(found.owner, None, None);
+        let holds = found.waiting.first().map(|thread| self.letter(*thread));
+        self.row(found.owner, holds);
         for thread in found.waiting.iter().chain(&found.behind) {
-            self.row(*thread, None, Some(found.owner));
+            self.row(*thread, None);
         }
     }
 
-    fn lock_evidence(&mut self, finding: Finding, waiting: &[ThreadId]) -> Finding {
-        let Some(first) = waiting.first() else { return finding };
-        let lock = words::lock(self.watched, self.letters, *first);
-        match words::fields(self.watched, *first) {
-            Some(fields) => finding.evidence(format!("Lock {lock}"), format!("field {fields}")),
-            None => finding.evidence("Lock", lock),
+    fn letter(&mut self, thread: ThreadId) -> String {
+        self.letters.of(self.watched, thread).unwrap_or_else(|| "a lock".to_owned())
+    }
+
+    fn lock_of(&mut self, finding: Finding, waiting: &[ThreadId], holder: Option<ThreadId>) -> Finding {
+        match waiting.first() {
+            Some(first) => self.lock(finding, *first, holder),
+            None => finding,
         }
+    }
+
+    /// What is known of the lock that a thread waits for, as evidence and as a row of the table of locks.
+    fn lock(&mut self, finding: Finding, waits: ThreadId, holder: Option<ThreadId>) -> Finding {
+        let letter = self.letter(waits);
+        let class = self.watched.locks.get(&waits).and_then(|lock| lock.class.clone());
+        let fields = words::fields(self.watched, waits);
+        let text = match (&class, &fields) {
+            (Some(class), Some(fields)) => format!("{class}, field {fields}"),
+            (Some(class), None) => class.clone(),
+            (None, Some(fields)) => format!("field {fields}"),
+            (None, None) => "of a type that could not be found out".to_owned(),
+        };
+        let lock = self.watched.after.waits.get(&waits).map(|wait| wait.lock);
+        let waiting = self.watched.after.waits.values().filter(|wait| Some(wait.lock) == lock).count();
+        self.locks.push(vec![
+            Cell::from(letter.as_str()),
+            Cell::from(class),
+            Cell::from(fields),
+            Cell::from(
+                holder.map_or("a thread that has ended".to_owned(), |id| words::thread(self.watched, id)),
+            ),
+            Cell::from(waiting as u64),
+        ]);
+        finding.evidence(format!("Lock {letter}"), text)
     }
 
     /// The program's method that a thread is in.
@@ -183,24 +218,23 @@ impl Parts<'_> {
 
     /// The one that moved last counts for all.
     fn still(&self, threads: &[ThreadId]) -> String {
-        let last = threads.iter().min_by_key(|thread| self.watched.still.get(thread).copied().unwrap_or_default());
+        let last =
+            threads.iter().min_by_key(|thread| self.watched.still.get(thread).copied().unwrap_or_default());
         last.map(|thread| words::still(self.watched, *thread)).unwrap_or_default()
     }
 
-    fn row(&mut self, thread: ThreadId, holds: Option<String>, holder: Option<ThreadId>) {
+    fn row(&mut self, thread: ThreadId, holds: Option<String>) {
         if self.rows.iter().any(|row| row.thread == thread) {
             return;
         }
-        let wants = self.watched.wants_lock(thread).then(|| words::lock(self.watched, self.letters, thread));
+        let wants = self.watched.wants_lock(thread).then(|| self.letter(thread));
         let doing = || self.watched.named(thread).map(|seen| seen.why.words());
-        let holder = holder.or_else(|| holder_of(self.watched, thread));
         self.rows.push(Row {
             thread,
             cells: vec![
                 Cell::from(words::thread(self.watched, thread)),
                 Cell::from(holds),
-                Cell::from(wants.clone().or_else(doing)),
-                Cell::from(wants.and(holder).map(|holder| words::thread(self.watched, holder))),
+                Cell::from(wants.or_else(doing)),
                 Cell::from(words::place(self.watched, thread)),
                 Cell::from(words::still(self.watched, thread)),
             ],
@@ -208,11 +242,18 @@ impl Parts<'_> {
     }
 }
 
-fn holder_of(watched: &Watched, thread: ThreadId) -> Option<ThreadId> {
-    match watched.after.waits.get(&thread)?.holder {
-        lock_graph::Holder::Thread(holder) => Some(holder),
-        _ => None,
+fn lock_table(rows: Vec<Vec<Cell>>) -> Option<Section> {
+    let mut table = Table::new([
+        Column::new("lock", "Lock", Unit::Text),
+        Column::new("type", "Type", Unit::Text),
+        Column::new("field", "Field", Unit::Text),
+        Column::new("held-by", "Held by", Unit::Text),
+        Column::new("waiting", "Waiting", Unit::Count),
+    ]);
+    for row in rows {
+        table.push(row);
     }
+    (!table.rows.is_empty()).then(|| Section::new("locks", "Locks", Body::Table(table)))
 }
 
 fn table(rows: Vec<Row>, top: usize) -> Option<Section> {
@@ -223,7 +264,6 @@ fn table(rows: Vec<Row>, top: usize) -> Option<Section> {
         Column::new("thread", "Thread", Unit::Text),
         Column::new("holds", "Holds", Unit::Text),
         Column::new("waits-for", "Waits for", Unit::Text),
-        Column::new("held-by", "Held by", Unit::Text),
         Column::new("in", "In", Unit::Text),
         Column::new("still", "Not moved for", Unit::Text),
     ]);
@@ -235,7 +275,7 @@ fn table(rows: Vec<Row>, top: usize) -> Option<Section> {
 }
 
 /// The stacks of the threads of the table, in its order.
-fn stacks(watched: &Watched, threads: &[ThreadId], top: usize) -> Option<Section> {
+fn stacks(watched: &Watched, threads: &[ThreadId], pool: Option<Stack>, top: usize) -> Option<Section> {
     let stack = |thread: &ThreadId| {
         let seen = watched.named(*thread)?;
         let frames: Vec<Frame> = seen.frames.iter().map(|frame| Frame::clone(frame)).collect();
@@ -245,11 +285,21 @@ fn stacks(watched: &Watched, threads: &[ThreadId], top: usize) -> Option<Section
             frames,
         })
     };
-    let stacks: Vec<Stack> = threads.iter().filter_map(stack).take(top).collect();
+    let stacks: Vec<Stack> = threads.iter().filter_map(stack).chain(pool).take(top).collect();
     if stacks.is_empty() {
         return None;
     }
     Some(Section::new("stacks", "Their stacks", Body::Stacks(Stacks { unit: Unit::Count, stacks })))
+}
+
+/// One of the pool's stacks, for all that block on tasks.
+fn pool_stack(watched: &Watched, pool: &BlockedPool) -> Option<Stack> {
+    let first = pool.blocked.iter().find_map(|thread| watched.named(*thread))?;
+    Some(Stack {
+        weight: pool.blocked.len() as u64,
+        threads: vec![words::threads(watched, &pool.blocked)],
+        frames: first.frames.iter().map(|frame| Frame::clone(frame)).collect(),
+    })
 }
 
 fn blocked_pool(watched: &Watched, pool: &BlockedPool) -> Option<Finding> {
@@ -263,18 +313,21 @@ fn blocked_pool(watched: &Watched, pool: &BlockedPool) -> Option<Finding> {
     }
     let (frame, _) = places.into_iter().max_by_key(|(_, count)| *count)?;
     let blocked = count_words(pool.blocked.len() as u64);
-    let confidence = if pool.free_known { Confidence::Medium } else { Confidence::Low };
-    let finding = Finding::new(
-        "sync-over-async",
-        Severity::Critical,
-        confidence,
-        format!("{blocked} pool threads block on tasks and no pool thread is free to run these tasks"),
-    );
+    let (severity, confidence, title) = if pool.free_known {
+        let title = format!("{blocked} pool threads block on tasks, and no pool thread is free to run them");
+        (Severity::Critical, Confidence::Medium, title)
+    } else {
+        (Severity::Warning, Confidence::Low, format!("{blocked} pool threads block on tasks"))
+    };
+    let finding = Finding::new("sync-over-async", severity, confidence, title);
     let free = if pool.free_known { "none" } else { "not told by this runtime" };
     Some(
         finding
             .culprit(blame::method(frame))
-            .evidence("Blocked on tasks", format!("{blocked} of {} pool threads at work", count_words(pool.at_work as u64)))
+            .evidence(
+                "Blocked on tasks",
+                format!("{blocked} of {} pool threads at work", count_words(pool.at_work as u64)),
+            )
             .evidence("Free pool threads", free)
             .evidence("Not moved for", format!("at least {}", format_duration(watched.apart)))
             .advice("Await the task instead of Wait(), Result or GetAwaiter().GetResult(), up to the caller.")
@@ -307,7 +360,8 @@ fn summary(watched: &Watched, verdict: &Verdict) -> String {
         parts.push(format!("the owner of {} waits for something else", several(verdict.held.len())));
     }
     if let Some(pool) = &verdict.pool {
-        parts.push(format!("{} pool threads block on tasks, none is free", pool.blocked.len()));
+        let free = if pool.free_known { ", none is free" } else { "" };
+        parts.push(format!("{} pool threads block on tasks{free}", pool.blocked.len()));
     }
     let text = parts.join("; ");
     let mut letters = text.chars();
@@ -315,13 +369,17 @@ fn summary(watched: &Watched, verdict: &Verdict) -> String {
     format!("{first}{}. Nothing of it moved within {window}.", letters.as_str())
 }
 
+fn managed(watched: &Watched) -> impl Iterator<Item = &Seen> {
+    watched.sight.threads.iter().filter(|seen| seen.managed)
+}
+
 fn notes(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     let mut notes = Vec::new();
     let has_locks = !verdict.deadlocks.is_empty() || !verdict.orphans.is_empty() || !verdict.held.is_empty();
     match watched.owners {
-        OwnersSought::Statics if has_locks => notes.push(
-            "Fields that refer to a lock are known for static fields of the types on the stacks only: this runtime does not \
-             show its heap to an agent; .NET 9 and newer do."
+        OwnersSought::Nearby if has_locks => notes.push(
+            "Fields that refer to a lock were searched in what is on the stacks only, since this runtime does not show its heap \
+             to an agent; .NET 9 and newer do."
                 .to_owned(),
         ),
         OwnersSought::PartOfHeap => notes.push(
@@ -332,6 +390,20 @@ fn notes(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     if has_locks && !watched.still.is_empty() {
         notes.push(
             "How long a thread has not moved is what the kernel's scheduler says; it may be off by some seconds in a month."
+                .to_owned(),
+        );
+    }
+    let names: BTreeSet<&str> = managed(watched).map(|seen| seen.name.as_str()).collect();
+    if has_locks && names.len() == 1 && managed(watched).nth(1).is_some() {
+        notes.push(
+            "All threads have the same name: this runtime does not give the names of threads to the system."
+                .to_owned(),
+        );
+    }
+    if watched.misses_lock_objects {
+        notes.push(
+            "Only lock statements and Monitor were looked at: in this version of .NET the waits for System.Threading.Lock were \
+             not found."
                 .to_owned(),
         );
     }

@@ -1,6 +1,7 @@
 //! What is wrong, from two looks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use lock_graph::{Cycle, Look, QueueEnd, WaitFor, WaitGraph, unmoved};
 use model::{Confidence, ThreadId};
@@ -9,6 +10,8 @@ use super::watch::Watched;
 use crate::inside::Seen;
 use crate::sampling::Doing;
 
+/// Shorter windows prove nothing about a wait that may end.
+const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 /// Blocked pool threads from which on a pool may be short of threads.
 const FEWEST_BLOCKED: usize = 2;
 /// And the part of those at work that is blocked, in per cent.
@@ -103,13 +106,15 @@ pub(super) fn judge(watched: &Watched) -> Verdict {
                 let confidence = confidence(watched, &waiting);
                 verdict.orphans.push(Orphan { owner, waiting, behind, confidence });
             }
-            QueueEnd::Thread(owner) if still.contains(&owner) => {
+            QueueEnd::Thread(owner) if still.contains(&owner) && watched.apart >= SHORTEST_PROOF => {
                 verdict.held.extend(held(watched, owner, waiting, behind));
             }
             QueueEnd::Thread(_) => {}
         }
     }
-    verdict.pool = blocked_pool(watched, &still);
+    if watched.apart >= SHORTEST_PROOF {
+        verdict.pool = blocked_pool(watched, &still);
+    }
     let judged = verdict.judged();
     let wants = |thread: &&ThreadId| watched.wants_lock(**thread) && !judged.contains(*thread);
     verdict.contended = watched.after.waits.keys().filter(wants).count();
@@ -134,13 +139,12 @@ fn confidence(watched: &Watched, threads: &[ThreadId]) -> Confidence {
 }
 
 /// A holder that stands still in a wait. What else keeps a thread from moving, such as a slow disk, is no illness of locks.
-fn held(
-    watched: &Watched,
-    owner: ThreadId,
-    waiting: Vec<ThreadId>,
-    behind: Vec<ThreadId>,
-) -> Option<Held> {
+fn held(watched: &Watched, owner: ThreadId, waiting: Vec<ThreadId>, behind: Vec<ThreadId>) -> Option<Held> {
     let doing = watched.named(owner).map(|seen| seen.why.doing)?;
+    // Who holds the lock that it wants is not known, so nothing is.
+    if watched.wants_lock(owner) {
+        return None;
+    }
     if !matches!(doing, Doing::WaitsForSignal | Doing::WaitsForTask | Doing::WaitsForLock) {
         return None;
     }
@@ -166,8 +170,7 @@ fn blocked_pool(watched: &Watched, still: &BTreeSet<ThreadId>) -> Option<Blocked
         |seen: &&&Seen| seen.why.doing == Doing::WaitsForTask && still.contains(&ThreadId(seen.inside));
     let blocked: Vec<ThreadId> =
         at_work.iter().filter(is_blocked).map(|seen| ThreadId(seen.inside)).collect();
-    let is_short =
-        blocked.len() >= FEWEST_BLOCKED && blocked.len() * 100 >= at_work.len() * MOST_BLOCKED;
+    let is_short = blocked.len() >= FEWEST_BLOCKED && blocked.len() * 100 >= at_work.len() * MOST_BLOCKED;
     // 3.1 does not name them.
     let free_known = at_work.iter().any(|seen| seen.name.ends_with("Worker"));
     is_short.then_some(BlockedPool { blocked, at_work: at_work.len(), free_known })

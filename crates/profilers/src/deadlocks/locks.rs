@@ -94,11 +94,21 @@ fn holder(blocked: &Blocked, threads: &HashMap<u64, u32>, runtime: Runtime) -> H
             None => Holder::Gone(ThreadId(0)),
         };
     }
-    // A number may have been given to a new thread. On 8 and 9 the owner's address tells them apart.
-    let is_another = runtime.major < 10 && threads.get(&second).is_none_or(|os| u64::from(*os) != third);
+    // 10 has the runtime's number of the owner where 8 and 9 have its address.
+    let knows_address = runtime.major < 10;
+    if third == 0 {
+        // What the runtime writes for an owner that had ended before anybody waited.
+        let owner = if knows_address { second } else { second & LOW };
+        return match threads.get(&owner) {
+            Some(os) if knows_address => Holder::Thread(ThreadId(*os)),
+            _ if owner == 0 => Holder::Unknown,
+            _ => Holder::Gone(ThreadId(0)),
+        };
+    }
+    // A number may have been given to a new thread; the address tells them apart.
+    let is_another = knows_address && threads.get(&second).is_none_or(|os| u64::from(*os) != third);
     match by_number(third) {
         Holder::Thread(os) if is_another => Holder::Gone(os),
-        _ if third == 0 => Holder::Unknown,
         holder => holder,
     }
 }
@@ -131,8 +141,15 @@ mod tests {
     fn an_owner_that_is_no_more_is_told() {
         assert_eq!(holds(&monitor([1, 0x300, 33, 0]), NINE), Holder::Gone(ThreadId(33)));
         assert_eq!(holds(&monitor([1, u64::MAX, u64::MAX, 0]), NINE), Holder::Gone(ThreadId(0)));
-        assert_eq!(holds(&monitor([1, 0x300, 22, 0]), NINE), Holder::Gone(ThreadId(22)), "a new thread has its number");
+        assert_eq!(
+            holds(&monitor([1, 0x300, 22, 0]), NINE),
+            Holder::Gone(ThreadId(22)),
+            "a new thread has its number"
+        );
         assert_eq!(holds(&monitor([1, 0x300, 0, 0]), OLD), Holder::Gone(ThreadId(0)));
+        assert_eq!(holds(&monitor([1, 0x300, 0, 0]), NINE), Holder::Gone(ThreadId(0)));
+        assert_eq!(holds(&monitor([1, 0, 0, 0]), NINE), Holder::Unknown);
+        assert_eq!(holds(&monitor([1, 0xbad_0000_0007, 0, 0]), TEN), Holder::Gone(ThreadId(0)));
         assert_eq!(holds(&monitor([1, 0, 0, 0]), OLD), Holder::Unknown);
     }
 

@@ -10,7 +10,7 @@ use model::{Cost, ThreadId, WindowEnd};
 use super::judge;
 use super::locks::{LockSeen, Runtime, waits};
 use crate::ProfilerError;
-use crate::inside::{self, Guest, Namer, Sight, Unnamed};
+use crate::inside::{self, Guest, Namer, Native, Sight, Unnamed};
 use crate::profiler::Run;
 
 /// What was seen.
@@ -27,8 +27,8 @@ pub(super) struct Watched {
     pub(super) still: HashMap<ThreadId, Duration>,
     /// Between the looks.
     pub(super) apart: Duration,
-    /// Whether objects of `System.Threading.Lock` were looked at.
-    pub(super) sees_lock_objects: bool,
+    /// Whether there may be objects of `System.Threading.Lock` that could not be looked at.
+    pub(super) misses_lock_objects: bool,
     /// Whether the heap was searched for who refers to the locks, and whether all of it.
     pub(super) owners: OwnersSought,
 }
@@ -38,8 +38,8 @@ pub(super) struct Watched {
 pub(super) enum OwnersSought {
     /// Not at all: there was no need, or it was not wanted.
     No,
-    /// In static fields only: the runtime does not show its heap.
-    Statics,
+    /// In static fields, and in objects that the threads' stacks point to: the runtime does not show its heap.
+    Nearby,
     /// On the whole heap.
     Heap,
     /// On a part of the heap, because it is large.
@@ -54,8 +54,8 @@ pub(super) struct About {
     pub(super) end: WindowEnd,
 }
 
-/// The first interface that shows the heap: .NET 9.
-const SHOWS_HEAP: u16 = 15;
+/// The profiling interface of .NET 9, the first with `System.Threading.Lock`, and the first that shows the heap.
+const NET9: u16 = 15;
 
 /// One look.
 struct Taken {
@@ -83,7 +83,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
     let still = last_runs(&after.unnamed, &after_look);
     let sought = match &owners {
         None => OwnersSought::No,
-        Some(_) if runtime.interface < SHOWS_HEAP => OwnersSought::Statics,
+        Some(_) if runtime.interface < NET9 => OwnersSought::Nearby,
         Some(found) if found.cut => OwnersSought::PartOfHeap,
         Some(_) => OwnersSought::Heap,
     };
@@ -99,7 +99,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
         locks,
         still,
         apart,
-        sees_lock_objects: layout.sees_lock_objects,
+        misses_lock_objects: runtime.interface >= NET9 && !layout.sees_lock_objects,
         owners: sought,
     };
     Ok((watched, About { cost, notes, measured, end }))
@@ -109,12 +109,12 @@ fn ask(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Asked, AgentError> {
     let pid = run.process.pid;
     let hello = guest.hello();
     let runtime = Runtime { interface: hello.interface, major: hello.runtime[0] };
-    let mut layout = guest.prepare(|attached| find_lock_layout(pid, attached))?;
+    let mut layout = guest.ask(|attached| find_lock_layout(pid, attached), |found| (found.pause, 0))?;
     let before = take(guest, &layout)?;
     guest.wait(run.duration, "waiting whether anything moves");
     // Threads that began to wait meanwhile may show what could not be found before.
     if layout.layout.is_none_or(|layout| layout.table == 0) {
-        layout = guest.prepare(|attached| find_lock_layout(pid, attached))?;
+        layout = guest.ask(|attached| find_lock_layout(pid, attached), |found| (found.pause, 0))?;
     }
     let after = take(guest, &layout)?;
     let stuck = judge::has_stuck_lock(&look(&before, runtime).0, &look(&after, runtime).0);
@@ -137,7 +137,7 @@ fn take(guest: &mut Guest<'_>, layout: &FoundLayout) -> Result<Taken, AgentError
         None => Locks { stacks: guest.stacks()?, ..Locks::default() },
     };
     let at = Instant::now();
-    let unnamed = Unnamed::of(guest.target(), locks.stacks.clone());
+    let unnamed = Unnamed::of(guest.target(), locks.stacks.clone(), Native::Hide);
     Ok(Taken { locks, unnamed, at })
 }
 

@@ -2,7 +2,6 @@
 
 use model::{ThreadId, format_duration};
 
-use super::judge::Letters;
 use super::watch::Watched;
 use crate::blame;
 
@@ -33,15 +32,6 @@ pub(super) fn threads(watched: &Watched, all: &[ThreadId]) -> String {
 /// Where the program's own code of a thread is: `Bank.Ledger.Transfer:64`.
 pub(super) fn place(watched: &Watched, thread: ThreadId) -> Option<String> {
     watched.named(thread)?.own_frame().map(blame::place)
-}
-
-/// The lock that a thread waits for: `A (Bank.Account)`.
-pub(super) fn lock(watched: &Watched, letters: &mut Letters, thread: ThreadId) -> String {
-    let letter = letters.of(watched, thread).unwrap_or_else(|| "a lock".to_owned());
-    match watched.locks.get(&thread).and_then(|lock| lock.class.as_deref()) {
-        Some(class) => format!("{letter} ({class})"),
-        None => letter,
-    }
 }
 
 /// Which fields refer to the lock that a thread waits for: `field Bank.Ledger._gate`.

@@ -223,7 +223,7 @@ fn said(watched: &Watched<Watch>) -> Vec<Said> {
         false => row,
     };
     let mut said: Vec<Said> = said.into_iter().map(text).collect();
-    said.sort_by(|few, many| many.count.cmp(&few.count));
+    said.sort_by_key(|said| std::cmp::Reverse(said.count));
     said
 }
 

@@ -15,6 +15,7 @@ mod parked;
 mod sight;
 #[cfg(test)]
 pub(crate) mod specimen;
+mod thread_names;
 
 use std::time::{Duration, Instant};
 
@@ -60,8 +61,7 @@ pub(crate) struct Visited<T> {
     pub(crate) end: WindowEnd,
 }
 
-/// Brings the agent in, lets `ask` ask it, and sees it leave, whatever came of the asking. `Ok(None)` from `ask` is for a
-/// target that ended before there was anything to tell.
+/// Brings the agent in, lets `ask` ask it, and sees it leave, whatever came of the asking.
 pub(crate) fn visit<T>(
     run: &Run<'_>,
     profiler: &'static str,
@@ -173,6 +173,11 @@ impl Guest<'_> {
     /// The stacks of all managed threads.
     pub(crate) fn stacks(&mut self) -> Result<agent_host::Stacks, AgentError> {
         self.ask(Attached::stacks, |answer| (answer.pause, answer.left_out))
+    }
+
+    /// What the agent said first.
+    pub(crate) fn hello(&self) -> &agent_host::Hello {
+        self.attached.hello()
     }
 
     /// The process it is in.

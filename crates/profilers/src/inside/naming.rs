@@ -93,16 +93,17 @@ pub(crate) struct Namer {
 }
 
 impl Namer {
-    /// Names what these stacks hold. The runtime is asked for all its code if that makes lines exact: if methods of theirs
-    /// have symbol files.
+    /// Names what these stacks hold. The runtime is asked for all its code if that makes lines exact, because methods of theirs
+    /// have symbol files, or if it takes a signature to tell an iterator from an async method.
     pub(crate) fn of<'a>(process: &DotnetProcess, stacks: impl IntoIterator<Item = &'a Stacks>) -> Namer {
         let root = process.visible.then(|| Process::new(process.pid).root());
         let mut namer = Namer { source: SourceLookup::new(root), lines: Lines::default(), all: None };
-        let has_lines = stacks.into_iter().flat_map(|stacks| stacks.methods.values()).any(|method| {
+        let needs_all = stacks.into_iter().flat_map(|stacks| stacks.methods.values()).any(|method| {
             !is_framework_module(&method.module)
-                && namer.source.line_of(&method.module, MetadataToken(method.token), None).is_some()
+                && (method.name == "MoveNext"
+                    || namer.source.line_of(&method.module, MetadataToken(method.token), None).is_some())
         });
-        if has_lines {
+        if needs_all {
             namer.all = process.client().and_then(lines::all_code);
         }
         namer

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_host::{AgentError, Stacks};
+use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use process_view::{ProcessorTime, Task, TaskState};
 
 use super::naming::{Lines, Named, NamedThread, Namer};
 use super::parked::Parked;
-use super::{Guest, kernel_wait};
+use super::{Guest, kernel_wait, thread_names};
 use crate::blame;
 use crate::sampling::{Doing, POOL_DISPATCH, Roster, plain, told_by};
 use crate::threads::kind_of_work;
@@ -111,8 +112,13 @@ impl Unnamed {
     /// Takes the stacks, then looks what the kernel says.
     pub(crate) fn take(guest: &mut Guest<'_>, native: Native) -> Result<Unnamed, AgentError> {
         let stacks = guest.stacks()?;
+        Ok(Unnamed::of(guest.target(), stacks, native))
+    }
+
+    /// Looks what the kernel says of threads whose stacks were just taken.
+    pub(crate) fn of(target: &DotnetProcess, stacks: Stacks, native: Native) -> Unnamed {
         let at = Instant::now();
-        let roster = Roster::new(guest.target());
+        let roster = Roster::new(target);
         let kernel = roster.iter().flat_map(Roster::members).map(|(inside, member)| {
             let stat = member.task.stat().ok();
             let kernel = Kernel {
@@ -126,15 +132,33 @@ impl Unnamed {
             };
             (inside, kernel)
         });
-        let kernel: HashMap<u64, Kernel> = kernel.collect();
+        let mut kernel: HashMap<u64, Kernel> = kernel.collect();
+        if is_one_name(kernel.values().map(|kernel| kernel.name.as_str())) {
+            let threads = stacks.stacks.iter().map(|stack| stack.thread);
+            for (os, name) in thread_names::read(target.pid, threads) {
+                if let Some(kernel) = kernel.get_mut(&u64::from(os)) {
+                    kernel.name = name;
+                }
+            }
+        }
         let parked = (native == Native::Show)
-            .then(|| Parked::look(guest.target().pid, kernel.values().map(|kernel| kernel.task.id)));
-        Ok(Unnamed { stacks, kernel, parked, at })
+            .then(|| Parked::look(target.pid, kernel.values().map(|kernel| kernel.task.id)));
+        Unnamed { stacks, kernel, parked, at }
     }
 
     /// What names need to be found for.
     pub(crate) fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// A thread, as the kernel shows it, by its number in the target's namespace.
+    pub(crate) fn task(&self, inside: u32) -> Option<&Task> {
+        self.kernel.get(&u64::from(inside)).map(|kernel| &kernel.task)
+    }
+
+    /// How often a thread gave up a processor to wait, so far.
+    pub(crate) fn rests(&self, inside: u32) -> Option<u64> {
+        self.kernel.get(&u64::from(inside))?.rests
     }
 
     /// Threads whose stack is the same in a later look, to the instruction.
@@ -221,6 +245,11 @@ impl Seen {
         seen
     }
 
+    /// Its number, as the kernel shows it to us if it does.
+    pub(crate) fn tid(&self) -> u32 {
+        self.task.map_or(self.inside, |task| task.id.0)
+    }
+
     /// Whether it belongs to the thread pool.
     pub(crate) fn in_pool(&self) -> bool {
         let loops = |frame: &Arc<Frame>| {
@@ -305,4 +334,11 @@ pub(crate) fn names(threads: &[&Seen]) -> Vec<String> {
         names.push(format!("{more} other names"));
     }
     names
+}
+
+/// Whether all threads have the name of the process, because the runtime gives them none.
+fn is_one_name<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let mut names = names.filter(|name| *name != agent_host::THREAD_NAME);
+    let Some(first) = names.next() else { return false };
+    names.all(|name| name == first)
 }

@@ -157,7 +157,7 @@ fn stacks(shown: &[&Seen], top: u64) -> Section {
         .take(most)
         .map(|(frames, threads)| Stack {
             weight: threads.len() as u64,
-            threads: threads.iter().map(|thread| format!("{} ({})", thread.name, thread.inside)).collect(),
+            threads: threads.iter().map(|thread| format!("{} ({})", thread.name, thread.tid())).collect(),
             frames,
         })
         .collect();
@@ -198,7 +198,7 @@ fn thread_table(sight: &Sight) -> Section {
         };
         let is_native = thread.frames.is_empty();
         table.push([
-            Cell::from(thread.inside),
+            Cell::from(thread.tid()),
             Cell::from(thread.name.as_str()),
             Cell::from(kind),
             if is_native {
@@ -255,7 +255,8 @@ fn notes(sight: &Sight, shown: &[&Seen]) -> Vec<String> {
         && names.all(|name| name == first)
     {
         notes.push(
-            "All threads have the same name: this runtime does not give the names of threads to the system."
+            "All threads have the same name: this runtime does not give their names to the system, and this user may not \
+             read them from its memory; root may."
                 .to_owned(),
         );
     }

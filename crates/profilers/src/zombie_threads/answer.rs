@@ -204,7 +204,7 @@ fn stacks(groups: &[Group<'_>]) -> Option<Section> {
             let threads = group.stuck.iter().chain(&group.born).take(MOST_NAMED);
             Some(Stack {
                 weight: group.count() as u64,
-                threads: threads.map(|thread| format!("{} ({})", thread.name, thread.inside)).collect(),
+                threads: threads.map(|thread| format!("{} ({})", thread.name, thread.tid())).collect(),
                 frames: first.frames.iter().map(|frame| Frame::clone(frame)).collect(),
             })
         })
