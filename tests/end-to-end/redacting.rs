@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use model::{Body, Cell, Redaction, Report};
+use rustix::process::Signal;
 use testbed::{Runtime, Target, shared};
 
-use crate::support::{User, said};
+use crate::support::{User, eventually, said};
 
 /// Part of the message of every exception that the patient throws.
 const IN_MESSAGES: &str = "19,90 EUR";
@@ -113,4 +114,25 @@ fn what_cannot_be_redacted_is_refused_before_anything_is_done() {
     let mut by_variable = user.command(&["sessions", "show", "last"]);
     assert_eq!(said(by_variable.env("DRDOTNET_REDACT", "1")).code, Some(49));
     assert_eq!(said(by_variable.env("DRDOTNET_REDACT", "0")).code, Some(0));
+}
+
+#[test]
+fn values_of_tags_and_messages_of_instruments_are_hidden() {
+    let user = User::new();
+    let target =
+        shared().target("healthy-metrics", Runtime::Net9).arg("broken=1").start().expect("the target");
+    let file = user.folder().join("out.json");
+    let arguments = ["counters", "collect", "-p", &target.pid().to_string(), "--counters", "Box.Office"];
+    let more = ["--format", "json", "--redact", "-o", file.to_str().expect("a path")];
+    let run = user.starts(&[&arguments[..], &more].concat());
+    let hidden = Redaction::On.text("Gent");
+    eventually("values", || fs::read_to_string(&file).ok()?.contains(&hidden).then_some(()));
+    run.signal(Signal::TERM);
+    let said = run.ends();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let text = fs::read_to_string(&file).expect("the file");
+    for value in ["Gent", "cash", "sensor"] {
+        assert!(!text.contains(value) && !said.stderr.contains(value), "{value}: {}\n{text}", said.stderr);
+    }
+    assert!(text.contains("city=(4 characters, #") && text.contains("tickets.sold"), "{text}");
 }

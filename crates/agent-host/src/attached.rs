@@ -158,9 +158,11 @@ impl Attached {
     ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
         self.received = 0;
-        self.say(&FromHost::Ask(ask), until)?;
+        // It may have left already: what it said last is still to be read.
+        let mut asked = self.say(&FromHost::Ask(ask), until).err();
         for _ in 0..MOST_PARTS {
-            match self.hear(until)? {
+            match self.hear(until).map_err(|error| asked.take().unwrap_or(error))? {
+                FromAgent::Leaving(reason) => return Err(AgentError::Left { reason }),
                 FromAgent::Answered { left_out, pause } => return Ok((left_out, pause)),
                 FromAgent::Refused { stage, code } => {
                     return Err(AgentError::Refused { stage, code: HResult(code) });

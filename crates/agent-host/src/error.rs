@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_wire::{Damage, Stage};
+use agent_wire::{Damage, Reason, Stage};
 use diagnostics_ipc::{HResult, IpcError};
 use model::ProcessId;
 use process_view::ViewError;
@@ -169,6 +169,12 @@ pub enum AgentError {
         /// What the system says.
         source: io::Error,
     },
+    /// It left instead of an answer.
+    #[error("the agent left before it had answered: {}", left(*reason))]
+    Left {
+        /// Why, in its own words.
+        reason: Reason,
+    },
     /// It said something senseless.
     #[error("the agent sent what is no answer ({0}); it is asked no more and leaves by itself")]
     Damaged(Damage),
@@ -200,6 +206,18 @@ fn refused(stage: Stage) -> &'static str {
         Stage::Turn => "another drdotnet looks at the process and did not come to an end",
         Stage::Heap => "the runtime did not show its heap",
         Stage::Panic => "the agent failed at the answer, which is a fault of drdotnet",
+    }
+}
+
+/// Why an agent left that was still asked.
+fn left(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Deadline => "its time was over; ask again",
+        Reason::Shutdown => "the process ends",
+        Reason::Lost => "it heard nothing from this drdotnet for too long, or could not send; ask again",
+        Reason::Told => "it was told to",
+        Reason::Nonsense => "it did not understand what it was asked, which is a fault of drdotnet",
+        Reason::Panic => "it failed, which is a fault of drdotnet; the process is not harmed",
     }
 }
 

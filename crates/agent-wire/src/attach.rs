@@ -103,11 +103,13 @@ pub enum Fault {
     Suspending,
     /// When it says farewell.
     Leaving,
+    /// While an object of the heap is looked at.
+    Object,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 15] = [
         Fault::GetClassObject,
         Fault::Create,
         Fault::NotificationOnly,
@@ -122,6 +124,7 @@ impl Fault {
         Fault::Frame,
         Fault::Suspending,
         Fault::Leaving,
+        Fault::Object,
     ];
 
     /// The class that this number names: `None` is no class of ours, `Some(None)` the agent as it should be.

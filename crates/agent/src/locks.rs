@@ -8,6 +8,7 @@ use clr_profiling::{ClassId, ClassInfo, FunctionId, Info, ModuleId, Suspended, T
 use crate::answers::{self, Answer, Refusal, SEEN, full_name};
 use crate::line::Silence;
 use crate::memory::{word, words};
+use crate::sys::{AT_ONCE, read_words};
 use crate::visit::Visit;
 
 /// Most waits that are told.
@@ -94,8 +95,11 @@ impl Waits {
         running: &[ClassId],
     ) {
         let table = if layout.table == 0 { None } else { word(layout.table) };
-        for &id in ids {
-            self.follow(id.0 as u64, layout, table);
+        for some in ids.chunks(AT_ONCE) {
+            let heads = heads(some, layout.list);
+            for (id, head) in some.iter().zip(heads).filter(|(_, head)| *head != 0) {
+                self.follow(id.0 as u64, head, layout, table);
+            }
         }
         for blocked in &mut self.blocked {
             let class = ClassId(usize::try_from(blocked.class).unwrap_or(0));
@@ -131,14 +135,8 @@ impl Waits {
     }
 
     /// The waits of one thread.
-    fn follow(&mut self, thread: u64, layout: &LockLayout, table: Option<u64>) {
-        let head = match layout.list {
-            WaitList::Thread { head } => word(thread.wrapping_add(head.into())),
-            WaitList::Local { data, head } => word(thread.wrapping_add(data.into()))
-                .filter(|data| word(data.wrapping_add(BACK)) == Some(thread))
-                .and_then(|data| word(data.wrapping_add(head.into()))),
-        };
-        let mut at = head.unwrap_or(0);
+    fn follow(&mut self, thread: u64, head: u64, layout: &LockLayout, table: Option<u64>) {
+        let mut at = head;
         for _ in 0..DEEPEST_WAIT {
             let Some((lock, kind, timeout, next)) = entry(at, layout.list) else { break };
             let Some(blocked) = blocked(thread, lock, kind, timeout, layout, table) else { break };
@@ -175,6 +173,32 @@ impl Waits {
             }))?;
         }
         Ok(())
+    }
+}
+
+/// Where the lists of threads begin; 0 for those that wait for nothing.
+fn heads(ids: &[ThreadId], list: WaitList) -> [u64; AT_ONCE] {
+    let mut threads = [0; AT_ONCE];
+    for (place, id) in threads.iter_mut().zip(ids) {
+        *place = id.0 as u64;
+    }
+    // Of places beyond the last thread nothing is asked.
+    let read = |from: &[u64; AT_ONCE], offset: u64| {
+        let mut found = [0; AT_ONCE];
+        let addresses = from.map(|address| address.wrapping_add(offset));
+        read_words(addresses.get(..ids.len()).unwrap_or_default(), &mut found);
+        found
+    };
+    match list {
+        WaitList::Thread { head } => read(&threads, head.into()),
+        WaitList::Local { data, head } => {
+            let data = read(&threads, data.into());
+            let (back, mut heads) = (read(&data, BACK), read(&data, head.into()));
+            for ((head, back), thread) in heads.iter_mut().zip(back).zip(threads) {
+                *head = if back == thread { *head } else { 0 };
+            }
+            heads
+        }
     }
 }
 

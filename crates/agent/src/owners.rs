@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use agent_wire::{FromAgent, LockLayout, Owner, Pause, WaitKind};
 use clr_profiling::{
     AppDomainId, ClassId, ClassInfo, FieldOffset, FunctionId, HResult, Info, ModuleId, ObjectId, Suspended,
-    Token, Walk,
+    ThreadId, Token, Walk,
 };
 
 use crate::answers::{self, Refusal, SEEN};
@@ -76,31 +76,38 @@ struct Place {
 }
 
 pub(crate) fn owners(visit: &Visit, layout: &LockLayout) -> Result<Owners, Refusal> {
-    let (running, before) = running(visit)?;
-    let statics = static_fields(&visit.info, &running);
+    let mut known = Vec::with_capacity(MOST_CLASSES);
+    let before = on_a_stack(visit, |_, suspended, _, running| {
+        let described = running.iter().filter_map(|id| Some((*id, suspended.class(*id).ok()?)));
+        known.extend(described.take(MOST_CLASSES));
+    })?;
+    let statics = static_fields(&visit.info, &known);
     let mut waits = Waits::with_room();
     let mut found = Vec::with_capacity(MOST_OWNERS);
     let mut room = vec![FieldOffset::default(); MOST_FIELDS];
     let mut left_out = 0;
-    let trusted: Vec<ClassId> = running.iter().map(|(class, _)| *class).collect();
-    let answer = answers::suspended(visit, |suspended, ids, _| {
-        waits.look(suspended, &visit.info, ids, layout, &trusted);
+    let after = on_a_stack(visit, |info, suspended, ids, running| {
+        waits.look(suspended, info, ids, layout, running);
         let locks = wanted(&waits);
         if locks.is_empty() {
             return;
         }
+        // A type may have been unloaded meanwhile, even if its module stays: by what stands for its parameters.
+        let is_there = |class: &ClassId| {
+            let before = known.iter().find(|(known, _)| known == class).map(|(_, described)| *described);
+            running.binary_search(class).is_ok() && before.is_some() && suspended.class(*class).ok() == before
+        };
         let domain = ids.iter().find_map(|&id| suspended.app_domain(id).ok());
-        in_statics(suspended, &statics, domain, &locks, &mut found);
+        in_statics(suspended, &statics, is_there, domain, &locks, &mut found);
         match on_heap(suspended, &locks, &mut found) {
             Heap::Whole => {}
             Heap::Part => left_out = 1,
-            Heap::Hidden => on_stacks(suspended, &waits, &locks, &trusted, &mut found, &mut room),
+            Heap::Hidden => on_stacks(suspended, &waits, &locks, running, &mut found, &mut room),
         }
         for place in &mut found {
-            describe(suspended, &visit.info, place, &mut waits, &mut room);
+            describe(suspended, info, place, &mut waits, &mut room);
         }
     })?;
-    let (_, after) = answer.end();
     let pause = Pause {
         suspending: before.suspending + after.suspending,
         suspended: before.suspended + after.suspended,
@@ -108,22 +115,23 @@ pub(crate) fn owners(visit: &Visit, layout: &LockLayout) -> Result<Owners, Refus
     Ok(Owners { waits, found, statics, left_out, pause })
 }
 
-/// The types whose methods are on a stack, in modules that stay.
-fn running(visit: &Visit) -> Result<(Vec<(ClassId, ClassInfo)>, Pause), Refusal> {
+/// Suspends, and looks with the types that have a method on a stack, in modules that stay, in order: these are there.
+fn on_a_stack(
+    visit: &Visit,
+    look: impl FnOnce(&Info, &Suspended<'_>, &[ThreadId], &[ClassId]),
+) -> Result<Pause, Refusal> {
     let mut seen = vec![FunctionId(0); SEEN];
-    let mut classes = Vec::with_capacity(MOST_CLASSES);
     let answer = answers::suspended(visit, |suspended, ids, answer| {
         for (index, &id) in ids.iter().enumerate() {
             answer.walk(suspended, index, id, &mut seen, visit.fault);
         }
         answer.look_up(&visit.info);
-        let mut found: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();
-        found.sort_unstable();
-        found.dedup();
-        let described = found.into_iter().filter_map(|id| Some((id, suspended.class(id).ok()?)));
-        classes.extend(described.take(MOST_CLASSES));
+        let mut running: Vec<ClassId> = answer.classes().map(|(class, _)| class).collect();
+        running.sort_unstable();
+        running.dedup();
+        look(&visit.info, suspended, ids, &running);
     })?;
-    Ok((classes, answer.end().1))
+    Ok(answer.end().1)
 }
 
 /// Their static fields.
@@ -163,12 +171,21 @@ fn wanted(waits: &Waits) -> Vec<(u64, u64)> {
 fn in_statics(
     suspended: &Suspended<'_>,
     statics: &[Static],
+    is_there: impl Fn(&ClassId) -> bool,
     domain: Option<AppDomainId>,
     locks: &[(u64, u64)],
     found: &mut Vec<Place>,
 ) {
     let Some(domain) = domain else { return };
+    let mut last = (ClassId(0), false);
     for (index, field) in statics.iter().enumerate() {
+        // Fields of one type follow each other.
+        if last.0 != field.class {
+            last = (field.class, is_there(&field.class));
+        }
+        if !last.1 {
+            continue;
+        }
         let Ok(address) = suspended.static_field(field.class, field.token, domain) else { continue };
         let Some(value) = word(address as u64) else { continue };
         if let Some(lock) = lock_of(locks, value)

@@ -107,3 +107,32 @@ pub(crate) fn read_memory(address: u64, into: &mut [u8]) -> bool {
     let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const here, 1, &raw const there, 1, 0) };
     usize::try_from(read) == Ok(into.len())
 }
+
+/// Words that are read at once.
+pub(crate) const AT_ONCE: usize = 256;
+
+/// Reads a word from each of these addresses of this process; those that cannot be read are 0. At most [`AT_ONCE`]; one
+/// question to the kernel, if all can be read.
+pub(crate) fn read_words(addresses: &[u64], into: &mut [u64; AT_ONCE]) {
+    const WORD: usize = size_of::<u64>();
+    into.fill(0);
+    let nowhere = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let mut there = [nowhere; AT_ONCE];
+    let count = addresses.len().min(AT_ONCE);
+    for (place, address) in there.iter_mut().zip(addresses) {
+        let address = usize::try_from(*address).unwrap_or(0);
+        *place = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: WORD };
+    }
+    let here = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: count * WORD };
+    // SAFETY: the kernel writes at most `count` words to where we may be written, reads the addresses from `there`, which has
+    // as many, and checks each of them itself.
+    let read = unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const here, 1, there.as_ptr(), count as libc::c_ulong, 0)
+    };
+    // It stops at the first that it cannot read. The others follow one by one.
+    let whole = usize::try_from(read).unwrap_or(0) / WORD;
+    for (word, address) in into.iter_mut().zip(addresses).skip(whole) {
+        let mut bytes = [0; WORD];
+        *word = if read_memory(*address, &mut bytes) { u64::from_ne_bytes(bytes) } else { 0 };
+    }
+}

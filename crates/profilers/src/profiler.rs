@@ -57,7 +57,7 @@ impl Pause {
         match self {
             Pause::None => "no pause",
             Pause::Samples => "a moment at every sample",
-            Pause::Questions => "a moment, once or twice",
+            Pause::Questions => "a moment, a few times",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use model::{Cell, Report};
 use support::{look, look_until, look_until_found, number, rows};
 use testbed::Runtime;
@@ -50,31 +52,42 @@ fn long_pauses_are_found() {
     look_until_found("runtime-pauses", &target, 5.0, &[], "long-runtime-pauses");
 }
 
-/// The runtime's own sampler, started by another session, stops all threads and gives no reason.
-#[test]
-fn stops_by_another_tool_are_seen_while_it_looks_and_are_no_collections() {
+/// Stops of one kind are seen while another profiler is at work.
+fn are_seen_beside(other: &str, kind: &str, wanted: impl Fn(&Report) -> bool + std::panic::RefUnwindSafe) {
     for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
         let target = testbed::shared().target("healthy-computation", runtime).start().unwrap();
-        let stop = std::sync::atomic::AtomicBool::new(false);
+        let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    look("thread-time", &target, 4.0, &[]);
+                while !stop.load(Ordering::Relaxed) {
+                    look(other, &target, 4.0, &[]);
                 }
             });
             let report = std::panic::catch_unwind(|| {
                 look_until("runtime-pauses", &target, 2.0, &[], |report| {
-                    has_row(report, |name| name == "no reason given")
-                        && number(report, "reasons", "no reason given", "pauses") > Some(10.0)
+                    number(report, "reasons", kind, "pauses") > Some(10.0) && wanted(report)
                 })
             });
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
             if let Err(failure) = report {
                 std::panic::resume_unwind(failure);
             }
         });
         assert!(target.is_alive(), "{runtime}");
     }
+}
+
+/// The runtime's own sampler, started by another session, stops all threads and gives no reason.
+#[test]
+fn stops_by_the_runtimes_sampler_are_no_collections() {
+    are_seen_beside("thread-time", "no reason given", |_| true);
+}
+
+#[test]
+fn stops_by_a_profiler_in_the_process_are_told_with_its_thread() {
+    are_seen_beside("async-hot-paths", "profiler", |report| {
+        rows(report, "longest").iter().any(|row| row[5] == Cell::from("thread drdotnet-agent"))
+    });
 }
 
 #[test]

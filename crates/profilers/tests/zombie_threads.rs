@@ -16,7 +16,7 @@ fn growth_is_what_makes_it_sure() {
     let target = shared().target("zombie-threads", Runtime::Net9).start().expect("the patient starts");
     let report = look_until_found("zombie-threads", &target, 4.0, &[], "thread-leak");
     assert_eq!(report.findings[0].confidence, Confidence::High);
-    assert_eq!(report.cost.pauses.count, 2);
+    assert!(report.cost.pauses.count >= 2, "{:?}", report.cost.pauses);
     println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agent_host::ChainEnd;
+use agent_host::{AgentError, ChainEnd};
 use testbed::Runtime;
 
 use crate::support::{Guest, every_runtime};
@@ -54,7 +54,45 @@ fn looking_again_and_again_harms_no_program() {
         for _ in 0..100 {
             attached.async_sample().expect("a sample");
         }
+        // A stranger's server, which has none of its async methods running; it awaits its input.
+        if runtime == Runtime::Net10 {
+            attached.async_census().expect("what there is");
+            let census = attached.async_census().expect("a count");
+            assert!(census.pending.iter().any(|pending| pending.links.len() > 1), "{census:?}");
+        }
         assert!(attached.leave().expect("it leaves").confirmed);
         assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
     });
+}
+
+/// A server that collects while it is looked at: what is on stacks and heap changes all the time.
+#[test]
+fn a_busy_server_is_sampled_and_counted_without_harm() {
+    let guest = Guest::of("healthy-busy-aspnet", Runtime::Net9);
+    let mut attached = guest.attach().expect("the agent comes");
+    let (mut chains, mut pending) = (0, 0);
+    for look in 0..300 {
+        chains += attached.async_sample().expect("a sample").chains.len();
+        if look % 15 == 14 {
+            let census = attached.async_census().expect("a count");
+            assert!(!census.cut, "{:?}", census.pause);
+            pending = census.pending.iter().map(|pending| pending.count).sum();
+        }
+    }
+    println!("{chains} chains, {pending} pending");
+    assert!(pending > 0, "a server always awaits something");
+    assert!(attached.leave().expect("it leaves").confirmed);
+    assert!(guest.target.is_alive(), "{}", guest.target.stderr_text());
+}
+
+#[test]
+fn a_runtime_that_cannot_walk_its_heap_says_so() {
+    for runtime in [Runtime::Net31, Runtime::Net8] {
+        let guest = Guest::of("async-hot-path", runtime);
+        let mut attached = guest.attach().expect("the agent comes");
+        let refused = attached.async_census().expect_err("no walk");
+        assert!(matches!(refused, AgentError::Refused { .. }), "{runtime}: {refused}");
+        attached.async_sample().expect("it still answers");
+        assert!(attached.leave().expect("it leaves").confirmed);
+    }
 }

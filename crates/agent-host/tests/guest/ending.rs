@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use agent_host::AgentError;
+use agent_host::{AgentError, Reason};
 use process_view::ViewError;
 use testbed::Runtime;
 
@@ -20,7 +20,11 @@ fn crowded(runtime: Runtime) -> Guest {
 fn ends_as_usual(guest: &Guest, usual: ExitStatus) {
     guest.target.terminate().expect("a signal");
     let status = guest.target.wait_exit(LONG).expect("it ends");
-    assert_eq!(status, usual, "{}: {}", guest.target.runtime(), guest.target.stderr_text());
+    match guest.target.runtime() {
+        // The stranger ends now with 0, now with 1, when nobody visits it, too.
+        Runtime::Net10 => assert!(matches!(status.code(), Some(0 | 1)), "{status}"),
+        runtime => assert_eq!(status, usual, "{runtime}: {}", guest.target.stderr_text()),
+    }
 }
 
 fn usual_end(runtime: Runtime) -> ExitStatus {
@@ -62,17 +66,19 @@ fn a_target_may_end_while_its_stacks_are_walked() {
             std::thread::scope(|scope| {
                 let asking = scope.spawn(|| {
                     loop {
-                        match attached.stacks() {
-                            Ok(_) => answers.fetch_add(1, Ordering::Relaxed),
+                        match guest.ask_everything(&mut attached) {
+                            Ok(()) => answers.fetch_add(1, Ordering::Relaxed),
                             Err(error) => break error,
                         };
                     }
                 });
-                wait_for("some answers", || answers.load(Ordering::Relaxed) > 3 || asking.is_finished());
+                wait_for("some answers", || answers.load(Ordering::Relaxed) > 1 || asking.is_finished());
                 ends_as_usual(&guest, usual);
                 let error = asking.join().expect("no panic");
-                // The farewell may come where an answer was expected.
-                assert!(matches!(error, AgentError::Lost { .. } | AgentError::Damaged(_)), "{error}");
+                // Its farewell may come through, where an answer was expected.
+                println!("{runtime}: {error}");
+                let shutdown = matches!(error, AgentError::Left { reason: Reason::Shutdown });
+                assert!(shutdown || matches!(error, AgentError::Lost { .. }), "{error}");
             });
         }
     });

@@ -110,6 +110,18 @@ fn an_agent_that_hangs_up_is_lost() {
 }
 
 #[test]
+fn a_farewell_where_an_answer_was_expected_says_why() {
+    let error = asked(FromAgent::Leaving(Reason::Deadline).encode()).expect_err("no answer");
+    assert!(matches!(error, AgentError::Left { reason: Reason::Deadline }), "{error}");
+    // It went before it was asked: what it said last is still to be read.
+    let gone =
+        attached_to(VERSION, |agent| drop(agent.write_all(&FromAgent::Leaving(Reason::Lost).encode())));
+    let mut gone = gone.expect("it calls");
+    let error = gone.stacks().expect_err("nobody is there");
+    assert!(matches!(error, AgentError::Left { reason: Reason::Lost }), "{error}");
+}
+
+#[test]
 fn what_is_no_message_is_damage() {
     let thread = ThreadEntry { id: 1, os: 1 };
     let foreign = FromAgent::Thread(thread).encode();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach};
+use agent_host::{AgentError, Attached, Options, attach, find_lock_layout};
 use diagnostics_ipc::Client;
 use discovery::find;
 use model::ProcessId;
@@ -183,6 +183,27 @@ impl Guest {
 
     pub fn attach_with(&self, options: &Options) -> Result<Attached, AgentError> {
         attach(self.pid(), &self.client, options)
+    }
+
+    /// Asks every question there is. One that this runtime cannot answer is refused, which is an answer, too.
+    pub fn ask_everything(&self, attached: &mut Attached) -> Result<(), AgentError> {
+        let answered = |outcome: Result<(), AgentError>| match outcome {
+            Err(AgentError::Refused { .. }) => Ok(()),
+            outcome => outcome,
+        };
+        answered(attached.threads().map(drop))?;
+        answered(attached.stacks().map(drop))?;
+        answered(attached.async_sample().map(drop))?;
+        answered(attached.async_census().map(drop))?;
+        let layout = match find_lock_layout(self.pid(), attached) {
+            Ok(found) => found.layout,
+            Err(error) => return answered(Err(error)),
+        };
+        if let Some(layout) = layout {
+            answered(attached.locks(&layout).map(drop))?;
+            answered(attached.lock_owners(&layout).map(drop))?;
+        }
+        Ok(())
     }
 
     /// One visit, with a question; how many there have been in this image.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use agent_wire::{Class, FromAgent, LONGEST_CHAIN, Pause, Pending, Stage};
+use agent_wire::{Class, Fault, FromAgent, LONGEST_CHAIN, Pause, Pending, Stage};
 use clr_profiling::{ClassId, HResult, Info, Walk};
 
 use super::known::TypeToTell;
@@ -39,6 +39,7 @@ pub(crate) fn census(visit: &Visit) -> Result<Census, Refusal> {
     let (mut cut, mut seen, mut walked) = (false, 0u32, Ok(()));
     let answer = answers::suspended(visit, |suspended, _, _| {
         walked = suspended.each_object(|object, class| {
+            assert!(visit.fault != Some(Fault::Object), "a fault that was asked for");
             seen = seen.wrapping_add(1);
             if seen.is_multiple_of(CLOCK) && suspended.elapsed() > LONGEST {
                 cut = true;

@@ -258,16 +258,25 @@ impl Known {
     }
 
     /// Whether a type is that of the objects of an async method.
-    pub(super) fn is_box(&self, suspended: &Suspended<'_>, class: ClassId) -> bool {
+    pub(super) fn is_box(&mut self, suspended: &Suspended<'_>, class: ClassId) -> bool {
         let is_named_so = |described: &ClassInfo| {
             let kind = self.kinds.get(&(described.module, described.token));
             kind.is_some_and(|kind| kind.shape == Some(Shape::Box))
         };
         let Ok(described) = suspended.class(class) else { return false };
+        if Some(described.module) != self.root.map(|(_, core)| core)
+            || suspended.last_argument(class).is_none()
+        {
+            return false;
+        }
         // A debugger's kind of box extends the usual one.
-        is_named_so(&described)
-            || Some(described.module) == self.root.map(|(_, core)| core)
-                && suspended.class(described.parent).is_ok_and(|parent| is_named_so(&parent))
+        let is_box = is_named_so(&described)
+            || suspended.class(described.parent).is_ok_and(|parent| is_named_so(&parent));
+        if !is_box && !self.kinds.contains_key(&(described.module, described.token)) {
+            // It may be one whose name is not known yet.
+            self.way_on(suspended, class.0 as u64);
+        }
+        is_box
     }
 
     /// Whether an async method is over: its task says so with a plain object in place of what awaits it.
@@ -317,15 +326,18 @@ impl Known {
     /// Whether objects of a type are links, and where they lead on.
     fn way_on(&mut self, suspended: &Suspended<'_>, class: u64) -> Option<(bool, Shape, u32)> {
         let mut at = ClassId(usize::try_from(class).ok()?);
-        let mut is_box = false;
+        let (mut is_box, mut is_known) = (false, true);
         for _ in 0..DEEPEST_TYPE {
             let described = suspended.class(at).ok()?;
             let core = self.root?.1;
             if described.module == core {
-                let kind = self.kind(suspended, at, &described)?;
+                // All that are new are to be named, so that they are known together.
+                let kind = self.kind(suspended, at, &described);
+                is_known &= kind.is_some();
+                let kind = kind.unwrap_or_default();
                 is_box |= kind.shape == Some(Shape::Box);
                 if let (Some(shape), Some(next)) = (kind.shape, kind.next) {
-                    return Some((is_box, shape, next));
+                    return is_known.then_some((is_box, shape, next));
                 }
             }
             at = described.parent;

@@ -19,6 +19,12 @@ impl From<AgentError> for Failure {
         let failed =
             || Failure::new(Code::AgentFailed, "the agent in the process did not answer").why(why.clone());
         match error {
+            AgentError::Stopped { by: None } => {
+                refused(Code::NoAnswer).next("kill -CONT PID   lets it go on").next(OTHER_WAYS)
+            }
+            AgentError::Stopped { by: Some(_) } => {
+                refused(Code::NoAnswer).next("let it go on in the debugger, or detach it").next(OTHER_WAYS)
+            }
             AgentError::SwitchedOff { .. } => refused(Code::Unsupported).next(OTHER_WAYS),
             AgentError::OtherMachine { .. } | AgentError::OtherLibrary { .. } => {
                 refused(Code::Unsupported).next(OTHER_WAYS)
@@ -33,6 +39,7 @@ impl From<AgentError> for Failure {
                 .next("detach the other profiler, or restart the process without it")
                 .next(OTHER_WAYS),
             AgentError::NotLoaded { .. } => refused(Code::AgentRefused)
+                .next("can the user of the process read in that folder?")
                 .next("a library loader that refuses (SELinux, AppArmor, seccomp) says so in the journal or dmesg")
                 .next(OTHER_FOLDER),
             AgentError::Silent { .. } => failed()
@@ -44,6 +51,7 @@ impl From<AgentError> for Failure {
             AgentError::Version { .. } => {
                 failed().next("another version of drdotnet is at work in this process: wait until it has ended")
             }
+            AgentError::Left { .. } => failed().next("try again; the process is not harmed").next(OTHER_WAYS),
             AgentError::Lost { .. } | AgentError::Damaged(_) => {
                 failed().next("drdotnet ps   shows whether the process is still there; then try again")
             }

@@ -103,14 +103,15 @@ impl Suspended<'_> {
         &self,
         mut visit: impl FnMut(ObjectId, usize, ObjectId) -> Walk,
     ) -> Result<(), HResult> {
-        let mut state = Visitor { suspended: self, visit: &mut visit, over: false };
+        let mut state = Visitor { suspended: self, visit: &mut visit, over: false, panicked: false };
         // SAFETY: `on_object` has the form that is asked for, and the state lives until the call returns.
-        unsafe {
+        let outcome = unsafe {
             call!(self.info.reference, InfoSlot::EnumerateGCHeapObjects(
                 on_object as *const c_void => *const c_void,
                 (&raw mut state).cast::<c_void>() => *mut c_void,
             ))
-        }
+        };
+        if state.panicked { Err(HResult::E_UNEXPECTED) } else { outcome }
     }
 }
 
@@ -118,6 +119,7 @@ struct Visitor<'a> {
     suspended: &'a Suspended<'a>,
     visit: &'a mut dyn FnMut(ObjectId, usize, ObjectId) -> Walk,
     over: bool,
+    panicked: bool,
 }
 
 /// `ObjectCallback` of `corprof.idl`: goes on while it is 1.
@@ -153,7 +155,7 @@ unsafe extern "system" fn on_reference(object: ObjectId, place: *const ObjectId,
         }
         Err(payload) => {
             std::mem::forget(payload);
-            visitor.over = true;
+            (visitor.over, visitor.panicked) = (true, true);
             0
         }
     }

@@ -104,11 +104,6 @@ fn wall(in_flight: f64, about: &About) -> u64 {
 
 fn methods(paths: &Paths) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
-    for waiting in paths.in_flight.iter().flatten() {
-        if let Some(step) = waiting.steps.last() {
-            rows.entry(&step.frame.name).or_insert_with(|| Row::of(&step.frame)).in_flight += waiting.mean;
-        }
-    }
     for path in &paths.paths {
         let on_path: Vec<&Step> = path.steps.iter().filter(|step| step.is_async).collect();
         for (at, step) in on_path.iter().enumerate() {
@@ -122,6 +117,12 @@ fn methods(paths: &Paths) -> Vec<Row<'_>> {
                 let caller = at.checked_sub(1).map(|caller| on_path[caller].frame.name.as_str());
                 *row.callers.entry(caller).or_default() += path.spent.cpu_ns;
             }
+        }
+    }
+    // After those that ran: their frames have lines.
+    for waiting in paths.in_flight.iter().flatten() {
+        if let Some(step) = waiting.steps.last() {
+            rows.entry(&step.frame.name).or_insert_with(|| Row::of(&step.frame)).in_flight += waiting.mean;
         }
     }
     let mut rows: Vec<Row<'_>> = rows.into_values().collect();
@@ -172,7 +173,6 @@ fn method_table(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About, t
         Column::new("self", "Self", Unit::Nanoseconds),
         Column::new("self-percent", "Share", Unit::Percent),
         Column::new("total", "With awaited", Unit::Nanoseconds),
-        Column::new("blocked", "Blocked", Unit::Nanoseconds),
         Column::new("wall", "Wall", Unit::Nanoseconds),
         Column::new("awaited-by", "Awaited by", Unit::Text),
     ]);
@@ -183,7 +183,6 @@ fn method_table(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About, t
             Cell::from(row.itself.cpu_ns),
             Cell::from(percent(row.itself.cpu_ns, total.cpu_ns)),
             Cell::from(row.total.cpu_ns),
-            Cell::from(row.itself.blocked_ns),
             Cell::from(paths.in_flight.as_ref().map(|_| wall(row.in_flight, about))),
             Cell::from(callers(row)),
         ]);
@@ -227,7 +226,8 @@ fn tree(paths: &Paths, total: &Spent, about: &About, least: u64) -> Tree {
         Column::new("blocked", "Blocked", Unit::Nanoseconds),
         Column::new("wall", "Wall", Unit::Nanoseconds),
     ];
-    let shown = Shown { total: *total, about, least, has_wall: paths.in_flight.is_some() };
+    let in_flight = paths.in_flight.as_ref().map(|all| all.iter().map(|waiting| waiting.mean).sum());
+    let shown = Shown { total: *total, about, least, in_flight };
     Tree { columns, roots: shown.nodes(&root) }
 }
 
@@ -236,7 +236,8 @@ struct Shown<'a> {
     total: Spent,
     about: &'a About,
     least: u64,
-    has_wall: bool,
+    /// All methods that were not finished, on average, if they were counted.
+    in_flight: Option<f64>,
 }
 
 impl Shown<'_> {
@@ -253,7 +254,9 @@ impl Shown<'_> {
                 Cell::from(percent(child.total.cpu_ns, self.total.cpu_ns)),
                 Cell::from(child.itself.cpu_ns),
                 Cell::from(child.total.blocked_ns),
-                Cell::from((self.has_wall && child.is_async).then(|| wall(child.in_flight, self.about))),
+                Cell::from(
+                    self.in_flight.filter(|_| child.is_async).map(|_| wall(child.in_flight, self.about)),
+                ),
             ],
             children: self.nodes(child),
         };
@@ -265,7 +268,9 @@ impl Shown<'_> {
         let size = |spent: &Spent| spent.cpu_ns + spent.blocked_ns;
         let on_threads = size(&branch.total);
         on_threads > 0 && on_threads * 100 >= self.least * size(&self.total)
-            || branch.in_flight * 100.0 >= fraction(self.least.max(1))
+            || self.in_flight.is_some_and(|all| {
+                branch.in_flight > 0.0 && branch.in_flight * 100.0 >= fraction(self.least) * all
+            })
             || branch.children.values().any(|child| self.is_shown(child))
     }
 }

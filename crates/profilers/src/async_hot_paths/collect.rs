@@ -141,11 +141,13 @@ struct Counting {
     next: Option<Duration>,
     /// So many times as long as it stood still for a count it runs before the next.
     patience: u32,
+    /// The agent learns what there is at the first count, which does not count.
+    has_learnt: bool,
 }
 
 impl Counting {
     fn new(duration: Duration, patience: u32) -> Counting {
-        Counting { period: duration / CENSUSES, next: Some(Duration::ZERO), patience }
+        Counting { period: duration / CENSUSES, next: Some(Duration::ZERO), patience, has_learnt: false }
     }
 
     fn is_due(&self, elapsed: Duration) -> bool {
@@ -173,14 +175,18 @@ impl Counting {
             waits.shortcoming = Some(Shortcoming::LargeHeap);
             return Ok(());
         }
+        let pause = census.pause.suspending + census.pause.suspended;
+        let wait = if self.has_learnt { self.period } else { Duration::ZERO };
+        self.next = Some(due + began.elapsed() + wait.max(pause * self.patience));
+        if !std::mem::replace(&mut self.has_learnt, true) {
+            return Ok(());
+        }
         waits.counts += 1;
         for pending in census.pending {
             if waits.pending.len() < MOST_STACKS || waits.pending.contains_key(&pending.links) {
                 *waits.pending.entry(pending.links).or_default() += u64::from(pending.count);
             }
         }
-        let pause = census.pause.suspending + census.pause.suspended;
-        self.next = Some(due + began.elapsed() + self.period.max(pause * self.patience));
         Ok(())
     }
 }

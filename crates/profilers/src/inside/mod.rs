@@ -10,6 +10,7 @@
 
 mod kernel_wait;
 mod lines;
+pub(crate) mod monitor_waits;
 mod naming;
 mod parked;
 mod sight;
@@ -19,7 +20,7 @@ mod thread_names;
 
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach};
+use agent_host::{AgentError, Attached, Options, Reason, attach};
 use discovery::DotnetProcess;
 use model::{Cost, Pauses, WindowEnd, format_duration};
 use process_view::Process;
@@ -229,6 +230,7 @@ fn failure(error: AgentError, process: &Process) -> ProfilerError {
     match error {
         AgentError::View(error) => error.into(),
         AgentError::Lost { .. } | AgentError::Ipc(_) if !process.is_alive() => ProfilerError::TargetEnded,
+        AgentError::Ended | AgentError::Left { reason: Reason::Shutdown } => ProfilerError::TargetEnded,
         AgentError::Ipc(error) => error.into(),
         error => ProfilerError::Agent(error),
     }

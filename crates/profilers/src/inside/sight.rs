@@ -28,6 +28,9 @@ const POOL_LOOPS: &[&str] = &[
     "System.Threading.PortableThreadPool.IOCompletionPoller.Poll",
 ];
 
+/// A queue on which threads wait for work.
+const QUEUE: &str = "System.Collections.Concurrent.BlockingCollection.";
+
 /// What a thread does, and which method of the framework says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Why {
@@ -154,6 +157,11 @@ impl Unnamed {
     /// A thread, as the kernel shows it, by its number in the target's namespace.
     pub(crate) fn task(&self, inside: u32) -> Option<&Task> {
         self.kernel.get(&u64::from(inside)).map(|kernel| &kernel.task)
+    }
+
+    /// What a thread was doing, as the kernel saw it.
+    pub(super) fn state(&self, inside: u32) -> Option<TaskState> {
+        self.kernel.get(&u64::from(inside))?.state
     }
 
     /// How often a thread gave up a processor to wait, so far.
@@ -283,8 +291,10 @@ pub(crate) fn why(frames: &[Arc<Frame>], state: Option<TaskState>) -> Why {
             has_work = true;
             break;
         }
-        // The wait for a task ends in a wait for a signal: the outer one says why.
-        if let Some(doing) = told_by(&name)
+        // The wait for a task ends in a wait for a signal, that for work in a semaphore: the outer one says why.
+        if name.starts_with(QUEUE) {
+            found = Some((Doing::WaitsForSignal, name));
+        } else if let Some(doing) = told_by(&name)
             && found.as_ref().is_none_or(|(known, _)| doing <= *known)
         {
             found = Some((doing, name));
@@ -307,7 +317,7 @@ pub(crate) fn why(frames: &[Arc<Frame>], state: Option<TaskState>) -> Why {
 fn last_two(name: &str) -> String {
     let mut parts = name.rsplitn(3, '.');
     match (parts.next(), parts.next()) {
-        (Some(method), Some(kind)) => format!("{kind}.{method}"),
+        (Some(method), Some(kind)) => format!("{kind}.{}", method.trim_end()),
         _ => name.to_owned(),
     }
 }
@@ -341,4 +351,52 @@ fn is_one_name<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let mut names = names.filter(|name| *name != agent_host::THREAD_NAME);
     let Some(first) = names.next() else { return false };
     names.all(|name| name == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use process_view::TaskState::{Running, Sleeping};
+
+    use super::super::specimen::thread;
+    use super::*;
+
+    const LIB: &str = "System.Private.CoreLib!System.Threading";
+
+    fn words(state: TaskState, frames: &[&str]) -> String {
+        thread(1, "a", state, frames).why.words()
+    }
+
+    #[test]
+    fn the_outer_method_of_the_framework_says_why() {
+        let (wait, slim) = (format!("{LIB}.Monitor.Wait"), format!("{LIB}.ManualResetEventSlim.Wait"));
+        let task = format!("{LIB}.Tasks.Task.Wait");
+        assert_eq!(words(Sleeping, &[&wait, "Shop.Pay"]), "waits for a signal (Monitor.Wait)");
+        assert_eq!(words(Sleeping, &[&wait, &slim, &task, "Shop.Pay"]), "waits for a task (Task.Wait)");
+        let semaphore = format!("{LIB}.SemaphoreSlim.Wait");
+        let take =
+            "System.Collections.Concurrent!System.Collections.Concurrent.BlockingCollection<int>.TryTake";
+        assert_eq!(words(Sleeping, &[&semaphore, "Shop.Pay"]), "waits for a lock (SemaphoreSlim.Wait)");
+        assert_eq!(
+            words(Sleeping, &[&semaphore, take, "Shop.Pay"]),
+            "waits for a signal (BlockingCollection.TryTake)"
+        );
+        assert_eq!(words(Sleeping, &["Shop.Pay"]), "outside .NET code");
+        assert_eq!(words(Running, &["Shop.Pay"]), "runs");
+        let read = "System.Net.Sockets!System.Net.Sockets.Socket.Receive";
+        assert_eq!(words(Sleeping, &[read, "Shop.Pay"]), "network (Socket.Receive)");
+        assert_eq!(words(Running, &[read, "Shop.Pay"]), "runs");
+        assert_eq!(words(Running, &[&wait, "Shop.Pay"]), "waits for a signal (Monitor.Wait)", "it spins");
+        assert_eq!(words(Sleeping, &[&wait]), "idle");
+        assert_eq!(words(Sleeping, &[]), "idle");
+    }
+
+    #[test]
+    fn threads_that_differ_in_a_number_have_one_name() {
+        let threads: Vec<Seen> =
+            ["b-1", "b-2", "a", "c", "d", "e"].iter().map(|name| thread(1, name, Sleeping, &[])).collect();
+        let threads: Vec<&Seen> = threads.iter().collect();
+        assert_eq!(names(&threads), ["b-* (2)", "a", "c", "d", "1 other names"]);
+        assert!(is_one_name(["dotnet", agent_host::THREAD_NAME, "dotnet"].into_iter()));
+        assert!(!is_one_name(["dotnet", "main"].into_iter()) && !is_one_name(std::iter::empty()));
+    }
 }

@@ -7,7 +7,7 @@ mod tree;
 
 use std::time::Duration;
 
-use crate::inside::{self, Namer, Native, Unnamed};
+use crate::inside::{self, Namer, Native, monitor_waits};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
@@ -48,7 +48,7 @@ static SPEC: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::Questions,
-    cost: "all threads stop once for a few milliseconds; an agent visits for half a second",
+    cost: "all threads stop 1 to 3 times for milliseconds; an agent stays for half a second",
     // One moment needs no time; this is what is waited at most for the user's sake.
     duration: Duration::from_secs(1),
 };
@@ -60,11 +60,12 @@ impl Profiler for MergedStacks {
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let native = if run.settings.choice("native") == "show" { Native::Show } else { Native::Hide };
-        let visited = inside::visit(run, SPEC.id, |guest| Unnamed::take(guest, native))?;
-        let inside::Visited { value, mut cost, notes, measured, end } = visited;
+        let visited = inside::visit(run, SPEC.id, |guest| monitor_waits::take(guest, native))?;
+        let inside::Visited { value: (value, waits), mut cost, notes, measured, end } = visited;
         let mut namer = Namer::of(run.process, [value.stacks()]);
         cost.bytes += namer.bytes();
-        let sight = value.named(&mut namer);
+        let mut sight = value.named(&mut namer);
+        waits.tell(&mut sight);
         let about = answer::About { cost, notes, measured, end };
         Ok(answer::answer(&sight, about, run.settings))
     }

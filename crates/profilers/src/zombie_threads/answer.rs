@@ -17,6 +17,8 @@ use crate::ratio::{count_words, nanos, rate_words};
 
 /// Shorter windows prove nothing about a thread's habits.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
+/// What waits for a lock say that has one owner.
+const LOCKS: &[&str] = &["(Monitor.Enter", "(Monitor.ReliableEnter", "(Lock."];
 /// Stacks that are shown.
 const MOST_STACKS: usize = 5;
 /// Threads that are named with a stack.
@@ -227,6 +229,10 @@ fn notes(looks: &Looks, groups: &[Group<'_>]) -> Vec<String> {
             "The runtime does not record who started a thread; the method it began in tells what it is for."
                 .to_owned(),
         );
+    }
+    let for_a_lock = |group: &Group<'_>| LOCKS.iter().any(|lock| group.doing.contains(lock));
+    if groups.iter().any(for_a_lock) {
+        notes.push("Some wait for a lock all the time: drdotnet run deadlocks says who holds it.".to_owned());
     }
     if looks.window < SHORTEST_PROOF {
         notes.push(

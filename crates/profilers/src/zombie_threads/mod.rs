@@ -7,7 +7,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::inside::{self, Namer, Native, Unnamed};
+use crate::inside::{self, Namer, Native, Unnamed, monitor_waits};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
@@ -33,7 +33,7 @@ static SPEC: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::Questions,
-    cost: "all threads stop twice for a few milliseconds; an agent stays for the window",
+    cost: "all threads stop 2 to 4 times for milliseconds; an agent stays for the window",
     duration: Duration::from_secs(10),
 };
 
@@ -47,22 +47,18 @@ impl Profiler for ZombieThreads {
             let before = Unnamed::take(guest, Native::Hide)?;
             // The target may end meanwhile; the second question then says so.
             guest.wait(run.duration, "waiting for the second look");
-            let after = Unnamed::take(guest, Native::Hide)?;
-            Ok((before, after, judge::Ticks::now()))
+            let (after, waits) = monitor_waits::take(guest, Native::Hide)?;
+            Ok((before, after, waits, judge::Ticks::now()))
         })?;
-        let inside::Visited { value: (before, after, clock), mut cost, notes, measured, end } = visited;
+        let inside::Visited { value: (before, after, waits, clock), mut cost, notes, measured, end } =
+            visited;
         let same = before.unmoved(&after);
         let window = after.at.duration_since(before.at);
         let mut namer = Namer::of(run.process, [before.stacks(), after.stacks()]);
         cost.bytes += namer.bytes();
-        let looks = judge::Looks {
-            before: before.named(&mut namer),
-            after: after.named(&mut namer),
-            same,
-            main: main_thread(run),
-            window,
-            clock,
-        };
+        let (before, mut after) = (before.named(&mut namer), after.named(&mut namer));
+        waits.tell(&mut after);
+        let looks = judge::Looks { before, after, same, main: main_thread(run), window, clock };
         let about = answer::About { cost, notes, measured, end };
         Ok(answer::answer(&looks, about, run.settings))
     }
