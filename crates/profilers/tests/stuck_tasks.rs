@@ -120,6 +120,15 @@ fn collections_in_between_hide_nothing() {
     }
 }
 
+/// A collection finds them as a walk does.
+#[test]
+fn dead_operations_are_swept_on_wish() {
+    let target = shared().target("stuck-tasks", Runtime::Net9).start().expect("the patient starts");
+    let report = look_until_found("stuck-tasks", &target, 1.5, &["dead=sweep"], "stuck-tasks");
+    println!("{}", show(&report));
+    assert!(report.notes.iter().any(|note| note.contains("full collection")), "{:?}", report.notes);
+}
+
 /// Millions of objects that are none of ours.
 #[test]
 fn a_large_heap_is_walked_and_not_harmed() {

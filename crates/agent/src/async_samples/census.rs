@@ -38,7 +38,8 @@ pub(crate) fn census(visit: &Visit) -> Result<Census, Refusal> {
     let mut remembered = vec![(ClassId(0), false); REMEMBERED];
     let (mut cut, mut seen, mut walked) = (false, 0u32, Ok(()));
     let answer = answers::suspended(visit, |suspended, _, _| {
-        walked = suspended.each_object(|object, class| {
+        walked = suspended.heap(|object| {
+            let class = object.class();
             assert!(visit.fault != Some(Fault::Object), "a fault that was asked for");
             seen = seen.wrapping_add(1);
             if seen.is_multiple_of(CLOCK) && suspended.elapsed() > LONGEST {
@@ -53,7 +54,7 @@ pub(crate) fn census(visit: &Visit) -> Result<Census, Refusal> {
                 return Walk::On;
             }
             links.clear();
-            let object = (object.0 as u64, class.0 as u64);
+            let object = (object.id().0 as u64, class.0 as u64);
             if known.is_finished(suspended, object) {
                 return Walk::On;
             }

@@ -1,4 +1,4 @@
-//! Walks that tell where things lie: frames on their stack, objects on the heap.
+//! Walks of stacks that tell where on the stack each frame lies.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +7,10 @@ use std::ptr;
 use super::com::call;
 use super::slots::InfoSlot;
 use super::suspended::{Frame, Suspended, Walk};
-use crate::{ClassId, CodeAddress, FunctionId, HResult, ModuleId, ObjectId, ThreadId, Token};
+use crate::{ClassId, CodeAddress, FunctionId, HResult, ModuleId, ThreadId, Token};
 
 /// Most type arguments of a type that are looked at.
 const MOST_ARGUMENTS: usize = 16;
-/// Lower bits of an object's first word that are the collector's.
-const MARKS: usize = 7;
 /// `COR_PRF_SNAPSHOT_REGISTER_CONTEXT`: every frame comes with its registers.
 const WITH_REGISTERS: u32 = 1;
 /// Where in a `CONTEXT` of x64 the stack pointer is, and the registers that a call leaves as they are (`rbx`, `rbp`, `r12`
@@ -86,20 +84,6 @@ impl Suspended<'_> {
         }
     }
 
-    /// Shows every object on the heap with its type (9 and newer), dead ones that no collection has swept yet included. The
-    /// runtime stands still all the while, about 10 ms for each million of objects.
-    pub fn each_object(&self, mut visit: impl FnMut(ObjectId, ClassId) -> Walk) -> Result<(), HResult> {
-        let mut visitor = ObjectVisitor { visit: &mut visit, panicked: false };
-        // SAFETY: `on_object` has the form that is asked for, and the visitor lives until the call returns.
-        let outcome = unsafe {
-            call!(self.info.reference, InfoSlot::EnumerateGCHeapObjects(
-                on_object as *const c_void => *const c_void,
-                (&raw mut visitor).cast::<c_void>() => *mut c_void,
-            ))
-        };
-        if visitor.panicked { Err(HResult::E_UNEXPECTED) } else { outcome }
-    }
-
     /// The last type argument of a type; none of one that has no arguments.
     #[must_use]
     pub fn last_argument(&self, class: ClassId) -> Option<ClassId> {
@@ -128,28 +112,6 @@ struct Visitor<'a> {
     suspended: &'a Suspended<'a>,
     visit: &'a mut dyn FnMut(&PlacedFrame<'_>) -> Walk,
     panicked: bool,
-}
-
-struct ObjectVisitor<'a> {
-    visit: &'a mut dyn FnMut(ObjectId, ClassId) -> Walk,
-    panicked: bool,
-}
-
-/// `ObjectCallback` of `corprof.idl`: goes on while it is 1.
-unsafe extern "system" fn on_object(object: ObjectId, data: *mut c_void) -> i32 {
-    // SAFETY: it is what `Suspended::each_object` gave, and it waits for the end of the walk.
-    let visitor = unsafe { &mut *data.cast::<ObjectVisitor<'_>>() };
-    // SAFETY: the runtime has just named this object and is suspended; its first word is its type.
-    let class = ClassId(unsafe { ptr::with_exposed_provenance::<usize>(object.0).read() } & !MARKS);
-    match catch_unwind(AssertUnwindSafe(|| (visitor.visit)(object, class))) {
-        Ok(Walk::On) => 1,
-        Ok(Walk::Enough) => 0,
-        Err(payload) => {
-            std::mem::forget(payload);
-            visitor.panicked = true;
-            0
-        }
-    }
 }
 
 /// `StackSnapshotCallback` of `corprof.idl`.

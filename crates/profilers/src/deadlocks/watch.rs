@@ -91,7 +91,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
         add_fields(&mut locks, &owners, &after.locks);
     }
     let mut namer = Namer::of(run.process, [after.unnamed.stacks()]);
-    cost.bytes += namer.bytes();
+    namer.charge(&mut cost);
     let watched = Watched {
         before,
         after: after_look,

@@ -204,7 +204,7 @@ impl Guest<'_> {
     }
 
     /// Waits between two questions; shorter if the user wants the report now or the target ends, which is then said in
-    /// the report. `elapsed` of the whole run is over already.
+    /// the report.
     pub(crate) fn wait(&mut self, time: Duration, note: &str) -> WindowEnd {
         let began = Instant::now();
         loop {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent_host::{Method, Stacks};
 use discovery::DotnetProcess;
-use model::{Frame, FrameKind};
+use model::{Cost, Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
 use runtime_events::MetadataToken;
@@ -66,9 +66,7 @@ impl Named {
             .map(|stack| NamedThread {
                 os: stack.thread.os,
                 cut: stack.cut,
-                // Every thread begins in native code.
-                frames: stack.frames
-                    [..stack.frames.iter().rposition(|(method, _)| *method != 0).map_or(0, |at| at + 1)]
+                frames: without_outer_native(&stack.frames)
                     .iter()
                     .map(|&(method, address)| {
                         let frame =
@@ -82,6 +80,12 @@ impl Named {
             .collect();
         Named { threads, lines: namer.lines }
     }
+}
+
+/// Every thread begins in native code, which says nothing.
+fn without_outer_native(frames: &[(u64, u64)]) -> &[(u64, u64)] {
+    let outermost = frames.iter().rposition(|(method, _)| *method != 0);
+    outermost.and_then(|at| frames.get(..=at)).unwrap_or_default()
 }
 
 /// Names methods that the agent told of.
@@ -114,9 +118,12 @@ impl Namer {
         self.all.as_ref().map(|all| &all.code)
     }
 
-    /// Bytes that the runtime sent for it.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.all.as_ref().map_or(0, |all| all.bytes)
+    /// Adds what it cost.
+    pub(crate) fn charge(&self, cost: &mut Cost) {
+        if let Some(all) = &self.all {
+            cost.bytes += all.bytes;
+            cost.method += "; the runtime told of all its code, for exact lines";
+        }
     }
 
     /// The frame at an address, as the runtime's own description of its code has it: with type arguments, and exact.

@@ -48,7 +48,7 @@ static SPEC: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::Questions,
-    cost: "all threads stop 1 to 3 times for milliseconds; an agent stays for half a second",
+    cost: "all threads stop 1 to 3 times for milliseconds; an agent stays half a second",
     // One moment needs no time; this is what is waited at most for the user's sake.
     duration: Duration::from_secs(1),
 };
@@ -63,7 +63,7 @@ impl Profiler for MergedStacks {
         let visited = inside::visit(run, SPEC.id, |guest| monitor_waits::take(guest, native))?;
         let inside::Visited { value: (value, waits), mut cost, notes, measured, end } = visited;
         let mut namer = Namer::of(run.process, [value.stacks()]);
-        cost.bytes += namer.bytes();
+        namer.charge(&mut cost);
         let mut sight = value.named(&mut namer);
         waits.tell(&mut sight);
         let about = answer::About { cost, notes, measured, end };

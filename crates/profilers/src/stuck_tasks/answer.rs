@@ -248,14 +248,18 @@ fn notes(seen: &Seen, least: usize, findings: &[Finding]) -> Vec<String> {
         ));
     }
     if seen.collections > 0 {
+        let times = match seen.collections {
+            1 => "A full collection".to_owned(),
+            many => format!("{many} full collections"),
+        };
         notes.push(format!(
-            "This runtime cannot walk its heap for an agent (9 and newer can): {} found the objects instead, which made \
-             everything stand still as long as the longest pause below.",
-            if seen.collections == 1 { "a full collection".to_owned() } else { format!("{} full collections", seen.collections) }
+            "{times} found the objects, during which everything stood still: as asked for, or because this runtime cannot \
+             walk its heap for an agent (9 and newer can). Only what is in use is listed."
         ));
     } else if !seen.chains.is_empty() {
         notes.push(
-            "Operations that nothing refers to any more are listed too until the next collection sweeps them."
+            "Operations that nothing refers to any more are listed too until the next collection sweeps them; --set \
+             dead=sweep makes one first."
                 .to_owned(),
         );
     }

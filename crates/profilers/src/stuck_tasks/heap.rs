@@ -72,10 +72,10 @@ pub(super) fn explain(error: heap_collector::Error) -> ProfilerError {
 }
 
 impl Heap {
-    /// Learns the types.
-    pub(super) fn open(guest: &mut Guest<'_>) -> Result<Heap, Failed> {
+    /// Learns the types. With `sweep`, and where the runtime cannot walk its heap, by a collection.
+    pub(super) fn open(guest: &mut Guest<'_>, sweep: bool) -> Result<Heap, Failed> {
         let mut heap = Heap { types: Types::default(), look: None, samples: None, collections: 0, moved: 0 };
-        if guest.walks_heap() {
+        if guest.walks_heap() && !sweep {
             let told = guest.ask(|agent| agent.heap_types(Vec::new()), about_types)?;
             heap.learn(guest, told)?;
             return Ok(heap);

@@ -32,10 +32,15 @@ static SPEC: Spec = Spec {
             kind: Kind::Integer { min: 1, max: 10_000, default: 20 },
             help: "how many chains of awaits to list at most",
         },
+        Parameter {
+            name: "dead",
+            kind: Kind::Choice { options: &["show", "sweep"], default: "show" },
+            help: "whether operations that nothing refers to any more are collected first",
+        },
     ],
     since: "3.1",
     pause: Pause::Questions,
-    cost: "all threads stop while the heap is walked, twice (9 ms per million objects); .NET 8 and older collect first",
+    cost: "all threads stop while the heap is walked, thrice; before 9 it collects first",
     duration: Duration::from_secs(5),
 };
 
@@ -63,7 +68,7 @@ fn look_twice(
     guest: &mut inside::Guest<'_>,
     run: &Run<'_>,
 ) -> Result<(heap::Heap, heap::Taken, heap::Taken, Duration), heap::Failed> {
-    let mut heap = heap::Heap::open(guest)?;
+    let mut heap = heap::Heap::open(guest, run.settings.choice("dead") == "sweep")?;
     let before = heap.look(guest)?;
     let began = Instant::now();
     guest.wait(run.duration, "waiting for the second look");

@@ -55,7 +55,7 @@ impl Profiler for ZombieThreads {
         let same = before.unmoved(&after);
         let window = after.at.duration_since(before.at);
         let mut namer = Namer::of(run.process, [before.stacks(), after.stacks()]);
-        cost.bytes += namer.bytes();
+        namer.charge(&mut cost);
         let (before, mut after) = (before.named(&mut namer), after.named(&mut namer));
         waits.tell(&mut after);
         let looks = judge::Looks { before, after, same, main: main_thread(run), window, clock };
