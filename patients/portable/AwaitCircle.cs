@@ -31,7 +31,6 @@ namespace Metals
                 Thread.Sleep(1);
             }
 
-            Thread.Sleep(20);
             Patient.Ready();
         }
     }

@@ -25,6 +25,7 @@ namespace Depot
         private static readonly Channel<string> s_jobs = Channel.CreateUnbounded<string>();
         private static readonly SemaphoreSlim s_signal = new SemaphoreSlim(0);
         private static readonly Bell s_bell = new Bell();
+        private static readonly CountdownEvent s_begun = new CountdownEvent(2); // those that begin on other threads
         private static List<Task> s_all;
 
         private static void Run(PatientArguments args)
@@ -38,7 +39,7 @@ namespace Depot
             s_all.Add(WatchAsync());
             s_all.Add(Task.Run(() => BothAsync()));
             s_all.Add(EndAsync());
-            Thread.Sleep(50);
+            s_begun.Wait();
             Patient.Ready();
         }
 
@@ -58,6 +59,7 @@ namespace Depot
             await client.ConnectAsync(IPAddress.Loopback, ((IPEndPoint)listener.LocalEndpoint).Port);
             var server = await listener.AcceptTcpClientAsync();
             var buffer = new byte[16];
+            s_begun.Signal();
             await server.GetStream().ReadAsync(buffer.AsMemory());
             client.Dispose();
         }
@@ -105,6 +107,7 @@ namespace Depot
 
         private static async Task BothAsync()
         {
+            s_begun.Signal();
             await Task.WhenAll(RemindAsync(1), Task.WhenAny(RemindAsync(2), s_end.Task));
         }
 
