@@ -125,8 +125,8 @@ enum EarlyEnd {
     Silent(Duration),
     /// The collection could not be asked for.
     NotAsked(IpcError),
-    /// The collection is over and no more comes.
-    NoEnd,
+    /// The collection is over and no more comes, for so long.
+    NoEnd(Duration),
 }
 
 struct Waiter<'a> {
@@ -168,7 +168,7 @@ impl Waiter<'_> {
                 return Going::Stop;
             }
             if silent > REST && since.elapsed() > REST {
-                self.end = Some(EarlyEnd::NoEnd);
+                self.end = Some(EarlyEnd::NoEnd(silent));
                 return Going::Stop;
             }
         } else if silent > self.options.patience {
@@ -204,7 +204,11 @@ fn finish(
         Some(EarlyEnd::Silent(time)) => return Err(Error::Silent(time)),
         Some(EarlyEnd::NotAsked(error)) if driven.end != SessionEnd::TargetExited => return Err(error.into()),
         Some(EarlyEnd::NotAsked(_)) => return Err(Error::TargetExited),
-        Some(EarlyEnd::NoEnd) | None => {}
+        // It does not even end its stream: it was stopped after it had granted the wish.
+        Some(EarlyEnd::NoEnd(time)) if driven.value.damage.is_some() && !told => {
+            return Err(Error::Silent(time));
+        }
+        Some(EarlyEnd::NoEnd(_)) | None => {}
     }
     if driven.end == SessionEnd::TargetExited && !told {
         return Err(Error::TargetExited);

@@ -4,28 +4,46 @@ mod support;
 
 use profilers::{Engine, PROFILERS};
 use support::look;
-use testbed::{Kind, patients};
+use testbed::{Kind, Runtime, patients};
 
-fn is_healthy(control: &str) {
+/// How the runtimes take turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    /// It keeps a processor busy: one after the other, else they would disturb each other.
+    OneByOne,
+    /// It mostly rests.
+    SideBySide,
+}
+
+fn is_healthy(control: &str, turns: Turns) {
     let control = patients().iter().find(|known| known.id == control).expect("the control");
     assert_eq!(control.kind, Kind::Control);
-    for runtime in control.runtimes.iter().copied() {
-        let target = testbed::shared().target(control.id, runtime).start().expect("the control starts");
-        // `threads` says of a healthy thread, too, that it is busy.
-        let profilers = PROFILERS.iter().map(|profiler| profiler.spec());
-        for profiler in profilers.filter(|spec| spec.engine != Engine::Proc).map(|spec| spec.id) {
-            let report = look(profiler, &target, 2.0, &[]);
-            assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
-            assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
+    if turns == Turns::OneByOne {
+        return control.runtimes.iter().for_each(|runtime| is_healthy_on(control.id, *runtime));
+    }
+    std::thread::scope(|scope| {
+        for runtime in control.runtimes.iter().copied() {
+            scope.spawn(move || is_healthy_on(control.id, runtime));
         }
+    });
+}
+
+fn is_healthy_on(control: &str, runtime: Runtime) {
+    let target = testbed::shared().target(control, runtime).start().expect("the control starts");
+    // `threads` says of a healthy thread, too, that it is busy.
+    let profilers = PROFILERS.iter().map(|profiler| profiler.spec());
+    for profiler in profilers.filter(|spec| spec.engine != Engine::Proc).map(|spec| spec.id) {
+        let report = look(profiler, &target, 2.0, &[]);
+        assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
+        assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
     }
 }
 
 macro_rules! healthy {
-    ($($test:ident: $control:literal;)*) => {
+    ($($test:ident: $control:literal, $turns:ident;)*) => {
         $(#[test]
         fn $test() {
-            is_healthy($control);
+            is_healthy($control, Turns::$turns);
         })*
 
         #[test]
@@ -40,18 +58,18 @@ macro_rules! healthy {
 }
 
 healthy! {
-    allocation: "healthy-allocation";
-    async_waits: "healthy-async-waits";
-    busy_aspnet: "healthy-busy-aspnet";
-    busy_web: "healthy-busy-web";
-    code_shapes: "healthy-code-shapes";
-    computation: "healthy-computation";
-    consumers: "healthy-consumers";
-    idle_service: "healthy-idle-service";
-    metrics: "healthy-metrics";
-    mixed_load: "healthy-mixed-load";
-    parked_pool: "healthy-parked-pool";
-    plugin_host: "healthy-plugin-host";
-    short_locks: "healthy-short-locks";
-    starts_children: "healthy-starts-children";
+    allocation: "healthy-allocation", OneByOne;
+    async_waits: "healthy-async-waits", SideBySide;
+    busy_aspnet: "healthy-busy-aspnet", OneByOne;
+    busy_web: "healthy-busy-web", OneByOne;
+    code_shapes: "healthy-code-shapes", SideBySide;
+    computation: "healthy-computation", OneByOne;
+    consumers: "healthy-consumers", SideBySide;
+    idle_service: "healthy-idle-service", SideBySide;
+    metrics: "healthy-metrics", SideBySide;
+    mixed_load: "healthy-mixed-load", OneByOne;
+    parked_pool: "healthy-parked-pool", SideBySide;
+    plugin_host: "healthy-plugin-host", SideBySide;
+    short_locks: "healthy-short-locks", OneByOne;
+    starts_children: "healthy-starts-children", SideBySide;
 }

@@ -45,7 +45,8 @@ fn assert_complete(what: &str, profiles: &Profiles) {
     let text = figures(what, profiles);
     println!("{text}");
     let quality = &profiles.quality;
-    let nearly_all = |some: u64, all: u64| some * 100 >= all * 98;
+    // Of a few dozen stacks, some single ones are no share.
+    let nearly_all = |some: u64, all: u64| all - some <= (all / 50).max(4);
     assert!(nearly_all(quality.running_complete, quality.running), "{text}");
     assert!(nearly_all(quality.blocked_complete, quality.blocked), "{text}");
 }

@@ -183,13 +183,22 @@ fn add_fields(locks: &mut BTreeMap<ThreadId, LockSeen>, owners: &LockOwners, see
                 let class = owners.classes.get(&owner.class).filter(|class| !class.name.is_empty())?;
                 // What the compiler made to carry a variable into a lambda says less than a field of the program.
                 let is_made = class.name.contains("<>") || owner.field.starts_with("<>");
-                let name = format!("{}.{}", symbols::readable_type(&class.name), property(&owner.field));
-                Some((!owner.is_static, is_made, name))
+                Some((!owner.is_static, is_made, field_name(&class.name, &owner.field)))
             })
             .collect();
         fields.sort();
         fields.dedup();
         lock.fields = fields.into_iter().map(|(_, _, name)| name).collect();
+    }
+}
+
+/// A field with its type. What the compiler made of a variable that a lambda uses is told as that variable.
+fn field_name(class: &str, field: &str) -> String {
+    match class.rsplit_once('+') {
+        Some((outer, made)) if made.starts_with("<>c__DisplayClass") => {
+            format!("{}.(captured {})", symbols::readable_type(outer), property(field))
+        }
+        _ => format!("{}.{}", symbols::readable_type(class), property(field)),
     }
 }
 
@@ -207,5 +216,17 @@ impl Watched {
     /// A thread with its names.
     pub(super) fn named(&self, thread: ThreadId) -> Option<&inside::Seen> {
         self.sight.threads.iter().find(|seen| seen.inside == thread.0)
+    }
+}
+
+#[cfg(test)]
+mod field_names {
+    use super::field_name;
+
+    #[test]
+    fn what_the_compiler_made_is_told_as_it_was_written() {
+        assert_eq!(field_name("Bank.Ledger", "_gate"), "Bank.Ledger._gate");
+        assert_eq!(field_name("Bank.Ledger", "<Gate>k__BackingField"), "Bank.Ledger.Gate");
+        assert_eq!(field_name("Bank.Branch+<>c__DisplayClass0_0", "salary"), "Bank.Branch.(captured salary)");
     }
 }
