@@ -114,7 +114,7 @@ fn methods(paths: &Paths) -> Vec<Row<'_>> {
             }
             if at + 1 == on_path.len() {
                 add(&mut row.itself, path.spent);
-                let caller = at.checked_sub(1).map(|caller| on_path[caller].frame.name.as_str());
+                let caller = on_path.iter().rev().nth(1).map(|caller| caller.frame.name.as_str());
                 *row.callers.entry(caller).or_default() += path.spent.cpu_ns;
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use lock_graph::{Holder, LockId, Look, Seen, Wait, WaitFor};
-use model::{Confidence, Cost, Pauses, ThreadId, WindowEnd};
+use model::{Confidence, Pauses, ThreadId, WindowEnd};
 use process_view::TaskState::Sleeping;
 
 use super::SPEC;
@@ -15,7 +15,7 @@ use super::watch::{About, OwnersSought, Watched};
 use crate::Settings;
 use crate::inside::specimen::{sight, thread};
 use crate::profiler::Answer;
-use crate::specimen::{check, report};
+use crate::specimen::{agent_cost, check, report};
 
 const LIB: &str = "System.Private.CoreLib!System.Threading";
 
@@ -64,15 +64,7 @@ fn watched(threads: &[Waiting<'_>]) -> Watched {
 
 fn about() -> About {
     About {
-        cost: Cost {
-            method:
-                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                    .to_owned(),
-            pauses: Pauses { count: 4, total_ns: 1_900_000, longest_ns: 900_000 },
-            bytes: 38_000,
-            events: 4,
-            ..Cost::default()
-        },
+        cost: agent_cost(Pauses { count: 4, total_ns: 1_900_000, longest_ns: 900_000 }, 38_000, 4),
         notes: Vec::new(),
         measured: Duration::from_secs(3),
         end: WindowEnd::Completed,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Body, Cost, Pauses, WindowEnd};
+use model::{Body, Pauses, WindowEnd};
 use process_view::TaskState::{Running, Sleeping};
 
 use super::SPEC;
@@ -11,21 +11,13 @@ use crate::Settings;
 use crate::inside::specimen::{sight, thread};
 use crate::inside::{Seen, Sight};
 use crate::profiler::Answer;
-use crate::specimen::{check, report};
+use crate::specimen::{agent_cost, check, report};
 
 const LIB: &str = "System.Private.CoreLib!System.Threading";
 
 fn about() -> About {
     About {
-        cost: Cost {
-            method:
-                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                    .to_owned(),
-            pauses: Pauses { count: 1, total_ns: 900_000, longest_ns: 900_000 },
-            bytes: 18_000,
-            events: 1,
-            ..Cost::default()
-        },
+        cost: agent_cost(Pauses { count: 1, total_ns: 900_000, longest_ns: 900_000 }, 18_000, 1),
         notes: Vec::new(),
         measured: Duration::from_millis(8),
         end: WindowEnd::Completed,

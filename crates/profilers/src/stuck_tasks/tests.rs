@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Confidence, Cost, Frame, Pauses, Severity, WindowEnd};
+use model::{Confidence, Frame, Pauses, Severity, WindowEnd};
 use task_graph::{Leaf, TypeId};
 
 use super::SPEC;
@@ -10,19 +10,11 @@ use super::answer::{About, answer};
 use super::judge::{Branch, Chain, Seen};
 use crate::Settings;
 use crate::profiler::Answer;
-use crate::specimen::{check, frame, frame_at, ids, report};
+use crate::specimen::{agent_cost, check, frame, frame_at, ids, report};
 
 fn about() -> About {
     About {
-        cost: Cost {
-            method:
-                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                    .to_owned(),
-            pauses: Pauses { count: 3, total_ns: 38_000_000, longest_ns: 21_000_000 },
-            bytes: 1_200_000,
-            events: 4,
-            ..Cost::default()
-        },
+        cost: agent_cost(Pauses { count: 3, total_ns: 38_000_000, longest_ns: 21_000_000 }, 1_200_000, 4),
         notes: Vec::new(),
         measured: Duration::from_secs(5),
         end: WindowEnd::Completed,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use model::{Confidence, Cost, Pauses, WindowEnd};
+use model::{Confidence, Pauses, WindowEnd};
 use process_view::ProcessorTime;
 use process_view::TaskState::Sleeping;
 
@@ -14,7 +14,7 @@ use crate::Settings;
 use crate::inside::Seen;
 use crate::inside::specimen::{sight, thread};
 use crate::profiler::Answer;
-use crate::specimen::{check, ids, report};
+use crate::specimen::{agent_cost, check, ids, report};
 
 const LIB: &str = "System.Private.CoreLib!System.Threading";
 const TICKS: u64 = 100;
@@ -23,15 +23,7 @@ const NOW: u64 = 20_000_000;
 
 fn about() -> About {
     About {
-        cost: Cost {
-            method:
-                "an agent inside the process (profiling API), which came within 12 ms and left within 310 ms"
-                    .to_owned(),
-            pauses: Pauses { count: 2, total_ns: 1_700_000, longest_ns: 900_000 },
-            bytes: 36_000,
-            events: 2,
-            ..Cost::default()
-        },
+        cost: agent_cost(Pauses { count: 2, total_ns: 1_700_000, longest_ns: 900_000 }, 36_000, 2),
         notes: Vec::new(),
         measured: Duration::from_secs(10),
         end: WindowEnd::Completed,
