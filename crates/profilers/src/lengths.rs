@@ -1,5 +1,7 @@
 //! Lengths of some pauses, sorted.
 
+use model::{Cell, Column, Table, Unit};
+
 /// Lengths of some pauses.
 pub(crate) struct Lengths {
     sorted: Vec<u64>,
@@ -24,6 +26,34 @@ impl Lengths {
     /// The longest; 0 of none.
     pub(crate) fn longest(&self) -> u64 {
         self.sorted.last().copied().unwrap_or(0)
+    }
+
+    /// A table of groups of pauses, of which the first column says what they are.
+    pub(crate) fn table(first: Column) -> Table {
+        Table::new([
+            first,
+            Column::new("pauses", "Pauses", Unit::Count),
+            Column::new("total", "Total", Unit::Nanoseconds),
+            Column::new("share-percent", "Share", Unit::Percent),
+            Column::new("p50", "p50", Unit::Nanoseconds),
+            Column::new("p95", "p95", Unit::Nanoseconds),
+            Column::new("p99", "p99", Unit::Nanoseconds),
+            Column::new("max", "Max", Unit::Nanoseconds),
+        ])
+    }
+
+    /// One group in it, with its share of the window in per cent.
+    pub(crate) fn row(&self, name: String, share: f64) -> [Cell; 8] {
+        [
+            Cell::from(name),
+            Cell::from(self.sorted.len() as u64),
+            Cell::from(self.total),
+            Cell::from(share),
+            Cell::from(self.percentile(50)),
+            Cell::from(self.percentile(95)),
+            Cell::from(self.percentile(99)),
+            Cell::from(self.longest()),
+        ]
     }
 }
 

@@ -103,32 +103,13 @@ fn kind_words(pause: &GcPause) -> String {
 }
 
 fn generation_table(paused: &Paused, about: &About) -> Section {
-    let mut table = Table::new([
-        Column::new("collection", "Collection", Unit::Text),
-        Column::new("pauses", "Pauses", Unit::Count),
-        Column::new("total", "Total", Unit::Nanoseconds),
-        Column::new("share-percent", "Share", Unit::Percent),
-        Column::new("p50", "p50", Unit::Nanoseconds),
-        Column::new("p95", "p95", Unit::Nanoseconds),
-        Column::new("p99", "p99", Unit::Nanoseconds),
-        Column::new("max", "Max", Unit::Nanoseconds),
-    ]);
+    let mut table = Lengths::table(Column::new("collection", "Collection", Unit::Text));
     let mut groups: BTreeMap<_, Vec<&GcPause>> = BTreeMap::new();
     for pause in &paused.pauses {
         groups.entry((pause.generation, pause.style)).or_default().push(pause);
     }
     let row = |name: String, pauses: &[&GcPause]| {
-        let lengths = lengths(pauses.iter().copied());
-        [
-            Cell::from(name),
-            Cell::from(pauses.len() as u64),
-            Cell::from(lengths.total),
-            Cell::from(share(pauses.iter().copied(), about)),
-            Cell::from(lengths.percentile(50)),
-            Cell::from(lengths.percentile(95)),
-            Cell::from(lengths.percentile(99)),
-            Cell::from(lengths.longest()),
-        ]
+        lengths(pauses.iter().copied()).row(name, share(pauses.iter().copied(), about))
     };
     for pauses in groups.values() {
         table.push(row(kind_words(pauses[0]), pauses));

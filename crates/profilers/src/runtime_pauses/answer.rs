@@ -77,32 +77,13 @@ fn summary(stopped: &Stopped, about: &About) -> String {
 }
 
 fn reason_table(stopped: &Stopped, about: &About) -> Section {
-    let mut table = Table::new([
-        Column::new("reason", "Stopped for", Unit::Text),
-        Column::new("pauses", "Pauses", Unit::Count),
-        Column::new("total", "Total", Unit::Nanoseconds),
-        Column::new("share-percent", "Share", Unit::Percent),
-        Column::new("p50", "p50", Unit::Nanoseconds),
-        Column::new("p95", "p95", Unit::Nanoseconds),
-        Column::new("p99", "p99", Unit::Nanoseconds),
-        Column::new("max", "Max", Unit::Nanoseconds),
-    ]);
+    let mut table = Lengths::table(Column::new("reason", "Stopped for", Unit::Text));
     let mut groups: BTreeMap<Why, Vec<&Stop>> = BTreeMap::new();
     for stop in &stopped.stops {
         groups.entry(stop.why).or_default().push(stop);
     }
     let row = |name: String, stops: &[&Stop]| {
-        let lengths = lengths(stops.iter().copied());
-        [
-            Cell::from(name),
-            Cell::from(stops.len() as u64),
-            Cell::from(lengths.total),
-            Cell::from(share(stops.iter().copied(), about)),
-            Cell::from(lengths.percentile(50)),
-            Cell::from(lengths.percentile(95)),
-            Cell::from(lengths.percentile(99)),
-            Cell::from(lengths.longest()),
-        ]
+        lengths(stops.iter().copied()).row(name, share(stops.iter().copied(), about))
     };
     for (why, stops) in &groups {
         table.push(row(why.words(), stops));
