@@ -1,5 +1,7 @@
 //! Why the collector's structures cannot be read.
 
+use std::path::PathBuf;
+
 use model::ProcessId;
 use thiserror::Error;
 
@@ -19,4 +21,18 @@ pub enum Error {
         /// Which process.
         pid: ProcessId,
     },
+    /// The file is no core dump that can be read.
+    #[error(transparent)]
+    File(#[from] core_dumps::CoreError),
+    /// The heap of a core dump cannot be read.
+    #[error("the heap of {path} cannot be read: {what}")]
+    Core {
+        /// Which file.
+        path: PathBuf,
+        /// Why, and what to do.
+        what: &'static str,
+    },
+    /// It is more than a graph can hold.
+    #[error(transparent)]
+    Graph(#[from] heap_graph::Error),
 }

@@ -33,7 +33,8 @@ pub(crate) fn read(memory: &impl Memory, variables: &Variables) -> Option<Finali
         let count = usize::try_from(variables.generation_count).ok()?;
         // As many generations, those that are critical, those that are ready; then the array and its end.
         let words = memory.up_to(queue, 8 * (count + 5));
-        let words: Vec<u64> = words.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
+        let words: Vec<u64> =
+            words.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
         let fills = words.get(..count + 2)?;
         let (&last_registered, &end) = (fills.get(count - 1)?, fills.get(count + 1)?);
         if !fills.is_sorted() || end.checked_sub(*fills.first()?)? > 8 * MOST_OBJECTS {

@@ -23,10 +23,9 @@ const TAILS: usize = 1920;
 const NO_BLOCK: u8 = 0xff;
 /// Kinds that a runtime knows: 12 up to .NET 9, 13 since.
 const KINDS: [usize; 2] = [12, 13];
-/// Most maps, buckets of a map, tables of a bucket, and segments in all: 7.8 million handles.
+/// Most maps, tables of a bucket, and segments in all: 7.8 million handles.
 const MOST_MAPS: usize = 64;
-const MOST_BUCKETS: u32 = 1024;
-const BUCKETS_OF_MAP: u32 = 10;
+const BUCKETS_OF_MAP: u64 = 10;
 const MOST_TABLES: u64 = 1024;
 const MOST_SEGMENTS: usize = 1024;
 
@@ -130,9 +129,8 @@ pub(crate) fn read(memory: &impl Memory, map: u64) -> Handles {
     let mut next = map;
     for _ in 0..MOST_MAPS {
         let at = |offset: u64| next.checked_add(offset).and_then(|at| memory.u64(at));
-        let (Some(buckets), Some(following), Some(last)) = (at(0), at(8), at(16)) else { break };
-        let count = u32::try_from(last & 0xffff_ffff).unwrap_or(0).clamp(BUCKETS_OF_MAP, MOST_BUCKETS);
-        for index in 0..u64::from(count.min(BUCKETS_OF_MAP)) {
+        let (Some(buckets), Some(following)) = (at(0), at(8)) else { break };
+        for index in 0..BUCKETS_OF_MAP {
             let bucket = buckets.checked_add(8 * index).and_then(|at| memory.pointer(at));
             let tables = bucket.and_then(|bucket| memory.pointer(bucket));
             if let Some(tables) = tables.filter(|tables| seen.insert(*tables)) {
@@ -167,7 +165,9 @@ fn read_tables(
             }
             // What lies behind the last block in use need not be there.
             let bytes = memory.up_to(segment, SEGMENT);
-            let Some(following) = read_segment(&bytes, segment, table, kinds, &mut handles.found) else { break };
+            let Some(following) = read_segment(&bytes, segment, table, kinds, &mut handles.found) else {
+                break;
+            };
             segment = following;
         }
     }

@@ -12,8 +12,8 @@ use runtime_memory::Memory;
 
 use crate::variables::{HeapVariables, Variables};
 
-/// Most regions or segments of one generation: 4 TB of them.
-const MOST_SEGMENTS: usize = 1 << 20;
+/// Most regions or segments in all: 1 TB of them.
+const MOST_SEGMENTS: usize = 1 << 18;
 /// A flag of a segment: nobody writes to it, strings of the program and the like.
 const READ_ONLY: u64 = 1;
 
@@ -76,6 +76,20 @@ pub(crate) fn read(memory: &impl Memory, variables: &Variables) -> HeapLayout {
     layout
 }
 
+/// What the collector itself may still fill with objects: from, to.
+pub(crate) fn allocating(memory: &impl Memory, variables: &Variables) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    for heap in variables.heaps(memory) {
+        for number in 0..variables.generation_count {
+            let context = heap.generations.checked_add(number * variables.generation_size);
+            let context =
+                context.and_then(|at| Some((memory.pointer(at)?, memory.pointer(at.checked_add(8)?)?)));
+            found.extend(context.filter(|(from, to)| from <= to));
+        }
+    }
+    found
+}
+
 fn read_heap(
     memory: &impl Memory,
     variables: &Variables,
@@ -91,7 +105,8 @@ fn read_heap(
     let allocated = memory.u64(heap.alloc_allocated).unwrap_or(0);
     let ephemeral = memory.u64(heap.ephemeral_segment).unwrap_or(0);
     // Of segments: where generations 1 and 0 begin in the last one.
-    let starts = variables.allocation_start.and_then(|at| Some((of_generation(1, at)?, of_generation(0, at)?)));
+    let starts =
+        variables.allocation_start.and_then(|at| Some((of_generation(1, at)?, of_generation(0, at)?)));
     for number in 0..variables.generation_count {
         if starts.is_some() && number < 2 {
             continue;
@@ -104,10 +119,7 @@ fn read_heap(
             _ => Generation::Pinned,
         };
         let mut next = of_generation(number, variables.start_segment).unwrap_or(0);
-        for _ in 0..MOST_SEGMENTS {
-            if next == 0 || !seen.insert(next) {
-                break;
-            }
+        while next != 0 && seen.len() < MOST_SEGMENTS && seen.insert(next) {
             let Some(segment) = Segment::read(memory, next) else { break };
             let end = if next == ephemeral { allocated } else { segment.allocated };
             let is_read_only = segment.flags & READ_ONLY != 0;
@@ -124,7 +136,10 @@ fn read_heap(
                 Some((first, zero)) if next == ephemeral && number == 2 => {
                     let later = HeapRange { committed: 0, reserved: 0, ..whole };
                     push(ranges, HeapRange { end: first, ..whole });
-                    push(ranges, HeapRange { generation: Generation::Gen1, start: first, end: zero, ..later });
+                    push(
+                        ranges,
+                        HeapRange { generation: Generation::Gen1, start: first, end: zero, ..later },
+                    );
                     push(ranges, HeapRange { generation: Generation::Gen0, start: zero, ..later });
                 }
                 _ => push(ranges, whole),

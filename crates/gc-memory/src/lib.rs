@@ -38,6 +38,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod core;
+#[doc(hidden)]
+pub mod decode;
 mod error;
 mod finalizer;
 mod handles;
@@ -45,13 +48,17 @@ mod layout;
 mod memory;
 mod modules;
 mod raw;
+mod shape;
 mod stacks;
 mod statics;
 mod tables;
 mod tell;
 mod threads;
 mod variables;
+mod walk;
+mod whereabouts;
 
+pub use self::core::{CoreHeap, CoreMemory, graph_of_core};
 pub use error::Error;
 pub use finalizer::FinalizerQueue;
 pub use handles::{Handle, HandleKind};

@@ -126,7 +126,8 @@ impl Variables {
                 && count != 0
                 && memory.pointer(heaps).is_some()
             {
-                server = Some(ServerHeaps { count, heaps, offsets: [generations, allocated, ephemeral, queue] });
+                server =
+                    Some(ServerHeaps { count, heaps, offsets: [generations, allocated, ephemeral, queue] });
             }
         }
         let only_heap = HeapVariables {

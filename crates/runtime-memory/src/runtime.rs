@@ -55,12 +55,11 @@ impl RuntimeMemory {
             _ => Error::NoRuntime { pid },
         })?;
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let files = map.iter().filter(|mapping| mapping.offset == 0).filter_map(|mapping| {
-            match &mapping.backing {
+        let files =
+            map.iter().filter(|mapping| mapping.offset == 0).filter_map(|mapping| match &mapping.backing {
                 Backing::File(path) => Some((mapping.start, path.as_path())),
                 _ => None,
-            }
-        });
+            });
         let (loaded, file) = find_runtime(&memory, files, &program).ok_or(Error::NoRuntime { pid })?;
         RuntimeMemory::of(pid, memory, &loaded, &file)
     }
@@ -161,6 +160,12 @@ impl<M: Memory> RuntimeMemory<M> {
         self.code.method_at(address)
     }
 
+    /// Whether an address lies in the code of a method, for many addresses of one moment ([`RuntimeMemory::look_anew`]).
+    #[must_use]
+    pub fn has_method(&self, address: u64) -> bool {
+        self.code.piece_at(address).is_some()
+    }
+
     /// Tells a map of code of the methods at some addresses, each method once; gives how many of the addresses have
     /// one. The map is to be settled afterwards.
     pub fn teach(&mut self, map: &mut CodeMap, addresses: impl IntoIterator<Item = u64>) -> u64 {
@@ -226,19 +231,24 @@ struct Piece {
 
 impl<M: Memory> Code<M> {
     pub(crate) fn method_at(&mut self, address: u64) -> Option<Method> {
+        let piece = self.piece_at(address)?;
+        self.named(piece)
+    }
+
+    fn piece_at(&self, address: u64) -> Option<Piece> {
         let (memory, offsets) = (&self.names.memory, &self.names.offsets);
-        let piece = match sections::find(memory, offsets, self.root, address)? {
+        match sections::find(memory, offsets, self.root, address)? {
             Section::Heap(heap) => {
                 let start = nibble_map(memory, offsets, heap)?.method_start(memory, address)?;
                 let piece = compiled(memory, offsets, start)?;
-                (address.checked_sub(start)? < piece.bytes.into()).then_some(piece)?
+                (address.checked_sub(start)? < piece.bytes.into()).then_some(piece)
             }
             Section::Image(base, module) => {
                 let found = Image::of(memory, offsets, base, module)?.method_at(memory, address)?;
-                Piece { start: found.start, bytes: found.bytes, method: found.method, is_precompiled: true }
+                let (start, bytes, method) = (found.start, found.bytes, found.method);
+                Some(Piece { start, bytes, method, is_precompiled: true })
             }
-        };
-        self.named(piece)
+        }
     }
 
     pub(crate) fn methods(&mut self) -> Vec<Method> {
