@@ -51,6 +51,7 @@ mod suggest;
 mod thread_pool;
 mod thread_time;
 mod threads;
+mod timers;
 #[cfg(test)]
 mod walkthrough;
 mod zombie_threads;

@@ -18,6 +18,7 @@ use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
+use crate::timers::Timers;
 use crate::zombie_threads::ZombieThreads;
 
 /// All profilers, in the order in which they are listed.
@@ -39,6 +40,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Allocations,
     &GcPauses,
     &RuntimePauses,
+    &Timers,
 ];
 
 /// No profiler has this id.
