@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
+pub mod heap;
 mod hot_method;
 mod inside;
 pub mod kernel;
