@@ -14,7 +14,6 @@ use heap_graph::TypeId as GraphType;
 use task_graph::{Layout, Look, Type, TypeId, Types};
 
 use super::Guest;
-use crate::ProfilerError;
 
 /// How often the heap is collected anew when its objects have moved meanwhile.
 const TRIES: usize = 3;
@@ -82,15 +81,6 @@ pub(crate) fn sort<T>(outcome: Result<T, Failed>) -> Result<Result<T, heap_colle
         Ok(value) => Ok(Ok(value)),
         Err(Failed::Agent(error)) => Err(error),
         Err(Failed::Heap(error)) => Ok(Err(error)),
-    }
-}
-
-/// An error of the collection as one of the profiler.
-pub(crate) fn explain(error: heap_collector::Error) -> ProfilerError {
-    match error {
-        heap_collector::Error::Ipc(error) => error.into(),
-        heap_collector::Error::TargetExited => ProfilerError::TargetEnded,
-        other => ProfilerError::Heap(other),
     }
 }
 

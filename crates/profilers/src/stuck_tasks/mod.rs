@@ -52,7 +52,7 @@ impl Profiler for StuckTasks {
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let visited = inside::visit(run, SPEC.id, |guest| objects::sort(look_twice(guest, run)))?;
         let inside::Visited { value, cost, notes, measured, end } = visited;
-        let (heap, before, after, window) = value.map_err(objects::explain)?;
+        let (heap, before, after, window) = value.map_err(crate::heap::failure)?;
         let mut named = names::Names::new(run.process, &heap.types);
         let seen = judge::Seen::of(&heap, before, after, &mut named, window);
         let about = answer::About { cost, notes, measured, end };

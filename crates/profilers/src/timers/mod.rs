@@ -60,7 +60,7 @@ impl Profiler for Timers {
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let visited = inside::visit(run, SPEC.id, |guest| objects::sort(look_twice(guest, run)))?;
         let inside::Visited { value, mut cost, notes, measured, end } = visited;
-        let looked = value.map_err(objects::explain)?;
+        let looked = value.map_err(crate::heap::failure)?;
         let names = names::Names::new(run.process, &looked.reader.types, &looked.ways);
         if let Some(code) = &names.code {
             code.charge(&mut cost);
