@@ -17,6 +17,11 @@ fn a_finalizer_that_waits_for_ever_is_found() {
     finds_the_illness("finalizer-queue", "blocked-finalizer", 1.5, &[]);
 }
 
+#[test]
+fn finalizers_that_are_too_slow_are_found() {
+    finds_the_illness("finalizer-queue", "slow-finalizer", 1.5, &[]);
+}
+
 /// What waits is counted by type, and what it keeps alive is told.
 #[test]
 fn what_waits_is_told_by_type() {

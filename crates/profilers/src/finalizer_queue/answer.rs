@@ -10,11 +10,13 @@ use super::look::{Finalizer, Seen, Spent};
 use crate::Settings;
 use crate::blame;
 use crate::profiler::Answer;
-use crate::ratio::{bytes_words, count_words, fraction};
+use crate::ratio::{bytes_words, count_words, fraction, per_second};
 use crate::stack_section::stack_section;
 
 /// Looks that are closer together prove nothing.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
+/// A queue that would be empty within this time is worked off.
+const SOON: Duration = Duration::from_secs(10);
 
 /// What the evidence says of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +32,20 @@ fn verdict(seen: &Seen, least: u64) -> Option<Verdict> {
         return None;
     }
     let runs = |look: &Option<Finalizer>| look.as_ref().is_some_and(|thread| thread.runs.is_some());
-    let (before, now) = seen.waiting;
+    let (_, now) = seen.waiting;
     if seen.unmoved && runs(&seen.now) {
         return Some(Verdict::Blocked);
     }
-    // A collection always finds some; a thread that is at it in both looks and has more to do than before is behind.
-    (runs(&seen.before) && runs(&seen.now) && now >= least && now >= before).then_some(Verdict::Behind)
+    // A collection always finds some; a thread that is at it in both looks and will not be done soon is behind.
+    let soon = time_to_end(seen).is_some_and(|time| time < SOON);
+    (runs(&seen.before) && runs(&seen.now) && now >= least && !soon).then_some(Verdict::Behind)
+}
+
+/// How long the thread would need for all that wait if no more came; none if they did not become fewer.
+fn time_to_end(seen: &Seen) -> Option<Duration> {
+    let (before, now) = seen.waiting;
+    let done = before.checked_sub(now).filter(|done| *done > 0)?;
+    Some(Duration::from_secs_f64(fraction(now) / per_second(done, seen.window).max(f64::MIN_POSITIVE)))
 }
 
 pub(super) fn answer(seen: &Seen, spent: Spent, settings: &Settings) -> Answer {
@@ -110,8 +120,13 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
     finding = match verdict {
         Verdict::Blocked => finding
             .evidence("Unmoved", format!("the same place in both looks, {window} apart, without using the CPU")),
-        Verdict::Behind => finding
-            .evidence("Both looks", format!("it runs finalizers, {window} apart")),
+        Verdict::Behind => {
+            let end = match time_to_end(seen) {
+                Some(time) => format!("at this pace it needs {} for the rest", format_duration(time)),
+                None => "and there are not fewer".to_owned(),
+            };
+            finding.evidence("Both looks", format!("it runs finalizers, {window} apart, {end}"))
+        }
     };
     finding = finding.evidence("Waiting", format!("{count}, {} before", count_words(before)));
     if seen.kept > 0 {

@@ -64,9 +64,11 @@ fn a_thread_that_moves_is_behind_only_if_more_and_more_wait() {
     let moving = |before, now| Seen { unmoved: false, ..seen(before, now) };
     let found = asked(&moving(1400, 2100), &[]).findings;
     assert_eq!(found[0].id, "finalizer-behind");
-    for few in [moving(2100, 1400), moving(10, 400)] {
+    for few in [moving(6000, 1400), moving(10, 400)] {
         assert!(asked(&few, &[]).findings.is_empty());
     }
+    let slow = asked(&moving(2100, 2090), &[]).findings;
+    assert!(slow[0].evidence[1].seen.contains("it needs"), "{slow:?}");
     assert!(asked(&moving(1400, 2100), &["least=3000"]).findings.is_empty());
     let idle = Seen { before: finalizer(&[]), ..moving(1400, 2100) };
     assert!(asked(&idle, &[]).findings.is_empty(), "it had nothing to do at the first look");
