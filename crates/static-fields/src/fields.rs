@@ -81,7 +81,7 @@ impl<'a> Names<'a> {
         self.type_def(low.checked_sub(1)?)
     }
 
-    fn type_def(&self, row: usize) -> Option<String> {
+    pub(crate) fn type_def(&self, row: usize) -> Option<String> {
         let mut name = self.own_name(TYPE_DEF, row)?;
         let mut inner = row;
         for _ in 0..DEEPEST {
@@ -93,7 +93,7 @@ impl<'a> Names<'a> {
     }
 
     /// The type around a type; the table is sorted by the inner one.
-    fn outer(&self, inner: usize) -> Option<usize> {
+    pub(crate) fn outer(&self, inner: usize) -> Option<usize> {
         let (mut low, mut high) = (1, self.tables.rows(NESTED_CLASS) + 1);
         while low < high {
             let middle = low.midpoint(high);
