@@ -10,6 +10,7 @@ use crate::deadlocks::Deadlocks;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
 use crate::kernel::{Cpu, OffCpu};
+use crate::memory_leaks::MemoryLeaks;
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
@@ -37,6 +38,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Contention,
     &Exceptions,
     &Allocations,
+    &MemoryLeaks,
     &GcPauses,
     &RuntimePauses,
 ];
