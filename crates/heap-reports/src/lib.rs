@@ -25,5 +25,6 @@ pub use growth::growth;
 pub use heap::{heap, paths};
 pub use look::Look;
 pub use origin::Origin;
+pub use roots::root_label;
 pub use suspects::{Suspect, suspects};
 pub use type_choice::{NoType, choose_types};

@@ -8,6 +8,7 @@ mod dump;
 mod gcdump;
 mod info;
 mod keeping;
+pub mod kept_heap;
 mod kernel;
 mod launching;
 mod profilers;

@@ -5,7 +5,7 @@ mod collecting;
 mod file;
 mod show;
 
-pub use file::host;
+pub use file::{host, read};
 
 use crate::args::gcdump::{GcdumpArgs, GcdumpCommand};
 use crate::explain::Failure;
