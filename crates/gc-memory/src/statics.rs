@@ -47,7 +47,7 @@ pub(crate) enum Place {
     OfThread {
         /// The place of the array in the thread's own one, counted from its first element.
         array: usize,
-        /// Bytes behind the array's beginning.
+        /// Bytes behind the beginning of that array's object.
         offset: u64,
     },
 }
