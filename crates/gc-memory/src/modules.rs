@@ -52,11 +52,16 @@ impl Modules {
         let mut modules = Modules { list: 0, module_of_assembly, assembly_of_module, types, table };
         let described = runtime.field("AppDomain", "DomainAssemblyList");
         let described = described.or_else(|| runtime.field("AppDomain", "AssemblyList"));
-        let is_list = |offset: &u64| {
-            let list = domain.checked_add(*offset);
-            list.is_some_and(|list| Modules { list, ..modules }.list(memory).contains(&module))
+        // Other lists of the domain have some of the assemblies; the longest has all.
+        let length = |offset: u64| {
+            let list = domain.checked_add(offset)?;
+            let found = Modules { list, ..modules }.list(memory);
+            found.contains(&module).then_some((found.len(), offset))
         };
-        let list = described.filter(is_list).or_else(|| (0..DOMAIN).step_by(8).find(is_list))?;
+        let list = match described.and_then(length) {
+            Some((_, offset)) => offset,
+            None => (0..DOMAIN).step_by(8).filter_map(length).max()?.1,
+        };
         modules.list = domain.checked_add(list)?;
         Some(modules)
     }
@@ -73,6 +78,10 @@ impl Modules {
             let size = block.checked_add(BLOCK_SIZE).and_then(|at| memory.u32(at)).unwrap_or(0);
             for index in 0..u64::from(size).min(left) {
                 modules.extend(self.module_at(memory, block, index));
+                // No list of assemblies, whatever it is.
+                if index > 64 && modules.is_empty() {
+                    return modules;
+                }
             }
             left = left.saturating_sub(u64::from(size));
             match memory.u64(block) {
