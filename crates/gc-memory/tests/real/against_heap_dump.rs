@@ -1,15 +1,13 @@
 //! What the runtime itself tells of its roots in a heap dump, against what is read from outside.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeSet;
 
 use gc_memory::HeapLayout;
 use heap_collector::{Wish, take};
 use heap_graph::{HeapGraph, RootKind};
-use support::{Patience, Subject};
 use testbed::{Runtime, TargetBuilder, shared};
+
+use crate::support::{Patience, Subject};
 
 fn held(graph: &HeapGraph) -> BTreeSet<u64> {
     let targets = graph.roots().flat_map(|(_, root)| root.targets());

@@ -1,14 +1,12 @@
 //! A program that holds known numbers of known things.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeMap;
 
 use gc_memory::{CoreHeap, HandleKind};
 use heap_graph::{Generation, NodeId, RootKind};
-use support::{Subject, types_at};
 use testbed::{Runtime, shared};
+
+use crate::support::{Subject, types_at};
 
 fn vault(runtime: Runtime) -> Subject {
     Subject::start(shared().target("healthy-vault", runtime))
