@@ -72,7 +72,12 @@ pub struct CoreHeap {
 
 /// Reads the heap of a core dump of .NET 9 or 10: its objects, also those that nothing refers to any more, and its roots.
 pub fn graph_of_core(path: &Path) -> Result<CoreHeap, Error> {
-    open(path)?.graph_from_outside(&[])
+    let heap = open(path)?.graph_from_outside(&[])?;
+    if heap.graph.node_count() == 0 {
+        let what = "it does not have the heap; a dump of kind Full or Heap has it";
+        return Err(Error::Core { path: path.to_owned(), what });
+    }
+    Ok(heap)
 }
 
 impl<M: Memory> GcMemory<M> {

@@ -66,6 +66,9 @@ fn the_heap_of_a_strangers_dump_is_whole() {
 #[test]
 fn what_cannot_be_read_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().expect("a folder");
+    let mini = dumped(shared().target("healthy-vault", Runtime::Net9), DumpKind::Mini, folder.path());
+    let error = graph_of_core(&mini).expect_err("no heap in it");
+    assert!(error.to_string().contains("of kind Full"), "{error}");
     let text = folder.path().join("text");
     std::fs::write(
         &text,
