@@ -14,6 +14,21 @@ fn held(graph: &HeapGraph) -> BTreeSet<u64> {
     targets.map(|node| graph.address(node).0).collect()
 }
 
+/// Static fields that the dump names otherwise, or that hold something else.
+fn other_statics(dump: &HeapGraph, ours: &HeapGraph) -> Vec<String> {
+    let statics = |graph: &HeapGraph| -> BTreeSet<(String, u64)> {
+        let roots = graph.roots().filter(|(_, root)| root.kind == RootKind::StaticField);
+        let named = roots.filter_map(|(_, root)| Some((root.name?.to_owned(), root)));
+        // `field: type` where the dump does not know whose field it is.
+        let certain = named.filter(|(name, _)| !name.contains(": "));
+        let held = certain.flat_map(|(name, root)| root.targets().map(move |node| (name.clone(), node)));
+        held.map(|(name, node)| (name, graph.address(node).0)).collect()
+    };
+    let ours = statics(ours);
+    let others = statics(dump).into_iter().filter(|it| !ours.contains(it));
+    others.map(|(name, at)| format!("{name} at {at:#x} is another static field")).collect()
+}
+
 /// Nothing moves in a program that rests, but a thread may work for a moment: the dump is taken anew then.
 fn every_root_is_found(builder: TargetBuilder<'_>) -> HeapLayout {
     let subject = Subject::start(builder);
@@ -33,6 +48,7 @@ fn every_root_is_found(builder: TargetBuilder<'_>) -> HeapLayout {
                 format!("{} {:?} {name} at {}", root.kind.label(), root.name, dump.address(node))
             }));
         }
+        missing.extend(other_statics(&dump, &outside.graph));
         if missing.is_empty() {
             return outside.layout;
         }
