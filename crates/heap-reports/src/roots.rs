@@ -6,7 +6,8 @@ use model::{Body, Cell, Column, Section, Table, Unit};
 use crate::look::Look;
 
 /// A root in words: `static Shop.OrderHistory.s_orders`, `local variables`.
-pub(crate) fn label(root: &Root<'_>) -> String {
+#[must_use]
+pub fn label(root: &Root<'_>) -> String {
     match (root.kind, root.name) {
         (RootKind::StaticField, Some(name)) => format!("static {name}"),
         (RootKind::ThreadStaticField, Some(name)) => format!("thread-static {name}"),
@@ -16,7 +17,8 @@ pub(crate) fn label(root: &Root<'_>) -> String {
 }
 
 /// All roots of a kind, in words.
-pub(crate) fn plural(kind: RootKind) -> &'static str {
+#[must_use]
+pub fn plural(kind: RootKind) -> &'static str {
     match kind {
         RootKind::StaticField => "static fields",
         RootKind::ThreadStaticField => "thread-static fields",

@@ -28,6 +28,8 @@ mod error;
 mod events;
 mod exceptions;
 mod gc_pauses;
+mod gc_survivors;
+mod heap_composition;
 mod hot_method;
 mod inside;
 pub mod kernel;

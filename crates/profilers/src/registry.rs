@@ -9,6 +9,8 @@ use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::deadlocks::Deadlocks;
 use crate::exceptions::Exceptions;
 use crate::gc_pauses::GcPauses;
+use crate::gc_survivors::GcSurvivors;
+use crate::heap_composition::HeapComposition;
 use crate::kernel::{Cpu, OffCpu};
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
@@ -38,6 +40,8 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Exceptions,
     &Allocations,
     &GcPauses,
+    &GcSurvivors,
+    &HeapComposition,
     &RuntimePauses,
 ];
 
