@@ -85,6 +85,8 @@ pub enum Code {
     AgentRefused = 43,
     /// The agent was in the process, but did not answer.
     AgentFailed = 44,
+    /// The process would stand still longer than may be without a word of the user's.
+    PauseNotAllowed = 41,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::address_index::AddressIndex;
 use crate::error::Error;
+use crate::generations::{Generation, GenerationRange, Generations};
 use crate::graph::{Fields, HeapGraph, Losses, TypeInfo};
 use crate::ids::{Address, FieldId, NONE, NodeId, TypeId, as_index};
 use crate::references::{targets_of, with_more, without_nothing};
@@ -46,6 +47,7 @@ pub struct GraphBuilder {
     field_ids: HashMap<Box<str>, FieldId>,
     dependent: Vec<(u64, u64)>,
     roots: RootsBuilder<Held>,
+    generations: Vec<GenerationRange>,
     is_64_bit: bool,
 }
 
@@ -72,6 +74,7 @@ impl GraphBuilder {
             field_ids: HashMap::new(),
             dependent: Vec::new(),
             roots: RootsBuilder::new(),
+            generations: Vec::new(),
             is_64_bit: true,
         }
     }
@@ -180,6 +183,11 @@ impl GraphBuilder {
         self.dependent.push((key.0, value.0));
     }
 
+    /// Says which generation the objects from one address up to another belong to.
+    pub fn generation_range(&mut self, start: Address, end: Address, generation: Generation) {
+        self.generations.push(GenerationRange { start, end, generation });
+    }
+
     /// A root that holds the object at an address.
     pub fn root(&mut self, kind: RootKind, name: Option<&str>, target: Address) -> Result<(), Error> {
         self.hold(kind, name, Held::Object(target.0))
@@ -241,6 +249,7 @@ impl GraphBuilder {
             targets,
             fields: self.fields,
             roots,
+            generations: Generations::new(self.generations),
             losses,
             is_64_bit: self.is_64_bit,
             addresses: self.addresses,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::generations::{Generation, Generations};
 use crate::ids::{Address, FieldId, NONE, NodeId, RootId, TypeId, as_index};
 use crate::roots::{Root, Roots};
 use crate::sizes::Sizes;
@@ -44,6 +45,7 @@ pub struct HeapGraph {
     pub(crate) targets: Vec<u32>,
     pub(crate) fields: Fields,
     pub(crate) roots: Roots,
+    pub(crate) generations: Generations,
     pub(crate) losses: Losses,
     pub(crate) is_64_bit: bool,
 }
@@ -135,6 +137,16 @@ impl HeapGraph {
     /// One root.
     pub fn root(&self, id: RootId) -> Root<'_> {
         self.roots.get(id)
+    }
+
+    /// Where the generations lie; empty when it is not known.
+    pub fn generations(&self) -> &Generations {
+        &self.generations
+    }
+
+    /// The generation of an object, when it is known.
+    pub fn generation(&self, node: NodeId) -> Option<Generation> {
+        self.generations.of(self.address(node))
     }
 
     /// What did not fit while the graph was built.

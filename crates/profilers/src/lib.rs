@@ -30,6 +30,7 @@ mod exceptions;
 mod gc_pauses;
 mod gc_survivors;
 mod heap_composition;
+pub mod heap;
 mod hot_method;
 mod inside;
 pub mod kernel;

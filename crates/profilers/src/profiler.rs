@@ -16,6 +16,8 @@ pub enum Engine {
     EventPipe,
     /// Samples that the kernel takes, and names of methods that the runtime tells; nothing is loaded into the process.
     Kernel,
+    /// The objects of the heap: told by the runtime's events, or by an agent where that stops the process less.
+    Heap,
     /// An agent that is loaded into the process for a visit, asks its runtime, and leaves.
     Agent,
 }
@@ -28,6 +30,7 @@ impl Engine {
             Engine::Proc => "/proc, nothing sent to the process",
             Engine::EventPipe => "events of the runtime, nothing loaded into the process",
             Engine::Kernel => "samples of the kernel, nothing loaded into the process",
+            Engine::Heap => "the heap, told by events of the runtime or by an agent, whichever stops it less",
             Engine::Agent => "an agent in the process, which leaves when it has answered",
         }
     }
@@ -35,7 +38,7 @@ impl Engine {
     /// Whether nothing can be had without the runtime's diagnostics socket.
     #[must_use]
     pub fn needs_socket(self) -> bool {
-        matches!(self, Engine::EventPipe | Engine::Agent)
+        matches!(self, Engine::EventPipe | Engine::Heap | Engine::Agent)
     }
 }
 
@@ -48,6 +51,8 @@ pub enum Pause {
     Samples,
     /// All its threads are stopped for a moment at every question of the agent's.
     Questions,
+    /// All its threads are stopped while its heap is told.
+    Heap,
 }
 
 impl Pause {
@@ -58,6 +63,7 @@ impl Pause {
             Pause::None => "no pause",
             Pause::Samples => "a moment at every sample",
             Pause::Questions => "a moment, a few times",
+            Pause::Heap => "while its heap is told",
         }
     }
 }

@@ -152,6 +152,9 @@ pub struct RunArgs {
     /// Set a parameter of the profiler; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// Let the process stand still for more than 1 s, where a profiler needs that (the same as --set allow-pause=yes)
+    #[arg(long)]
+    pub allow_pause: bool,
     /// Keep the session in this folder, new or empty [default: the user's own]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,

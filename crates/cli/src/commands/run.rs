@@ -47,10 +47,11 @@ impl Plan {
         let profiler = by_id(&args.profiler)?;
         let spec = profiler.spec();
         keeping::check_folder(args.output.as_deref())?;
+        let allow = args.allow_pause.then_some("allow-pause=yes");
+        let typed = args.settings.iter().map(String::as_str).chain(allow);
         Ok(Plan {
             profiler,
-            settings: Settings::new(spec, args.settings.iter().map(String::as_str))?
-                .with_redaction(redaction::chosen()),
+            settings: Settings::new(spec, typed)?.with_redaction(redaction::chosen()),
             duration: args.duration.as_deref().map_or(Ok(spec.duration), parse_duration)?,
             output: args.output.clone(),
             json: args.json,
