@@ -161,10 +161,9 @@ fn uses(mappings: &[MappedMemory], heap: &[Range<u64>]) -> Vec<Use> {
         if uses[at].is_some() {
             continue;
         }
-        let free = |index: usize| uses.get(index).is_some_and(Option::is_none);
         if is_arena(mappings, at) {
             uses[at] = Some(Use::Malloc);
-            if continues(mappings, at) && mappings[at + 1].access.is_none() && free(at + 1) {
+            if continues(mappings, at) && mappings[at + 1].access.is_none() && uses[at + 1].is_none() {
                 uses[at + 1] = Some(Use::Malloc);
             }
         } else if is_stack(mappings, at) {
