@@ -8,7 +8,7 @@ use support::{finds_the_illness, ids, look, look_until, look_until_found, number
 use testbed::Runtime;
 
 const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
-const HEAP: &str = "managed heap (with the collector's tables)";
+const HEAP: &str = "managed heap";
 
 fn bytes(report: &Report, row: &str, column: &str) -> f64 {
     number(report, "memory", row, column).unwrap_or_else(|| panic!("no {row}: {report:?}"))
@@ -31,7 +31,7 @@ fn native_memory_that_grows_is_found() {
         let report = look_until_found("heap-composition", &target, 5.0, &["graph=no"], "native-memory");
         assert!(report.summary.contains("not the managed heap"), "{runtime}: {}", report.summary);
         assert_eq!(ids(&report), ["native-memory"], "{runtime}");
-        assert!(bytes(&report, "malloc arenas (native code)", "resident") > 16e6, "{runtime}: {report:?}");
+        assert!(bytes(&report, "malloc arenas", "resident") > 16e6, "{runtime}: {report:?}");
     }
 }
 
@@ -57,7 +57,7 @@ fn the_managed_heap_is_found_among_all_memory() {
             .sum();
         assert!(resident > heap, "{runtime}");
         assert!(bytes(&report, "thread stacks", "pieces") >= 5.0, "{runtime}: {report:?}");
-        assert!(bytes(&report, "compiled code and the runtime's type data", "resident") > 0.0, "{runtime}");
+        assert!(bytes(&report, "compiled code", "resident") > 0.0, "{runtime}");
         assert!(number(&report, "generations", "all", "holes").is_some(), "{runtime}: {:?}", report.notes);
     }
 }
@@ -91,5 +91,29 @@ fn it_forces_nothing_unless_it_must() {
         assert!(ids(&report).is_empty(), "{runtime}: {:?}", report.findings);
         assert_eq!(report.cost.pauses.count, 0, "{runtime}: {:?}", report.cost);
         assert!(number(&report, "generations", "all", "bytes").is_some(), "{runtime}: {:?}", report.notes);
+    }
+}
+
+#[test]
+#[ignore = "by hand"]
+fn show() {
+    let (profiler, patient) = (std::env::var("PROFILER").unwrap(), std::env::var("PATIENT_ID").unwrap());
+    let settings = std::env::var("SETTINGS").unwrap_or_default();
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    let seconds: f64 = std::env::var("SECONDS_").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0);
+    for runtime in std::env::var("RUNTIMES").unwrap_or("9".into()).split(',') {
+        let target = match runtime {
+            "10" => testbed::shared().stranger().start().unwrap(),
+            "3.1" => testbed::shared().target(&patient, Runtime::Net31).start().unwrap(),
+            "8" => testbed::shared().target(&patient, Runtime::Net8).start().unwrap(),
+            _ => testbed::shared().target(&patient, Runtime::Net9).start().unwrap(),
+        };
+        if let Ok(maps) = std::env::var("MAPS") {
+            std::fs::copy(format!("/proc/{}/smaps", target.pid()), format!("{maps}-{runtime}")).ok();
+            let text = std::fs::read(format!("/proc/{}/smaps", target.pid())).unwrap();
+            std::fs::write(format!("{maps}-{runtime}"), text).unwrap();
+        }
+        let report = look(&profiler, &target, seconds, &settings);
+        println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
     }
 }

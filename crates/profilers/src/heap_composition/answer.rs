@@ -20,9 +20,14 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
     sections.extend(seen.looks.last().map(|(_, now)| memory(seen, now)));
     if let Some(causes) = &seen.causes {
         sections.extend(pins(causes));
-        sections.extend(holes(causes));
+        sections.extend(objects(causes));
     }
     let mut notes = vec![source_words(seen)];
+    if !seen.looks.is_empty() && !judge::is_heap_found(seen) {
+        notes.push(
+            "the managed heap could not be told from other memory: it is among the other anonymous memory".to_owned(),
+        );
+    }
     notes.extend(seen.notes.iter().cloned());
     Answer {
         summary: summary(seen),
@@ -48,14 +53,13 @@ fn summary(seen: &Composition) -> String {
     let total = now.total();
     let largest = Use::ALL.into_iter().max_by_key(|its_use| now.used(*its_use)).unwrap_or(Use::ManagedHeap);
     let share = share_words(now.used(largest), total);
-    if largest == Use::ManagedHeap {
-        format!("{heap}; the process has {} in memory, {share} of it for the managed heap.", words(total))
+    let process = format!("{heap}; the process has {} in memory", words(total));
+    if !judge::is_heap_found(seen) {
+        format!("{process}.")
+    } else if largest == Use::ManagedHeap {
+        format!("{process}, {share} of it for the managed heap.")
     } else {
-        format!(
-            "{heap}; the process has {} in memory: most of it, {share}, is not the managed heap but {}.",
-            words(total),
-            largest.words()
-        )
+        format!("{process}: the largest part, {share}, is not the managed heap but {}.", largest.words())
     }
 }
 
@@ -95,14 +99,10 @@ fn generations(seen: &Composition) -> Section {
         Column::new("bytes", "Size", Unit::Bytes),
         Column::new("holes", "Holes", Unit::Bytes),
         Column::new("hole-share", "Holes %", Unit::Percent),
-        Column::new("objects", "Objects", Unit::Count),
-        Column::new("object-bytes", "In objects", Unit::Bytes),
     ]);
-    let told = |generation: Generation| seen.causes.as_ref()?.objects.get(&generation).copied();
     for generation in GENERATIONS {
         let size = managed.size(generation);
-        let objects = told(generation);
-        if size.bytes.is_none() && objects.is_none() {
+        if size.bytes.is_none() {
             continue;
         }
         table.push([
@@ -110,14 +110,7 @@ fn generations(seen: &Composition) -> Section {
             size.bytes.into(),
             size.holes.into(),
             share(size.holes, size.bytes),
-            objects.map(|objects| objects.0).into(),
-            objects.map(|objects| objects.1).into(),
         ]);
-    }
-    if let Some((objects, bytes)) = told(Generation::Frozen) {
-        let missing = || Cell::Missing;
-        let label = Generation::Frozen.label().into();
-        table.push([label, missing(), missing(), missing(), objects.into(), bytes.into()]);
     }
     let holes = managed.holes();
     table.push(["all".into(), managed.bytes().into(), holes.into(), share(holes, Some(managed.bytes()))]);
@@ -155,7 +148,7 @@ fn memory(seen: &Composition, now: &Native) -> Section {
         let part = now.part(its_use);
         let grown = first.map(|first| now.used(its_use).saturating_sub(first.used(its_use)));
         table.push([
-            its_use.words().into(),
+            its_use.label().into(),
             part.resident.into(),
             percent(now.used(its_use), now.total()).into(),
             part.swapped.into(),
@@ -193,33 +186,37 @@ fn pins(causes: &Causes) -> Option<Section> {
     Some(Section::new("pins", "Pinned objects (in the way: in generations 0 to 2)", Body::Table(table)))
 }
 
-fn holes(causes: &Causes) -> Option<Section> {
-    if causes.holes.is_empty() {
+/// Objects are told before a collection moves them, so that they stand in younger generations than after it.
+fn objects(causes: &Causes) -> Option<Section> {
+    if causes.objects.is_empty() {
         return None;
     }
     let mut table = Table::new([
         Column::new("generation", "Generation", Unit::Text),
-        Column::new("holes", "Gaps", Unit::Count),
+        Column::new("objects", "Objects", Unit::Count),
         Column::new("bytes", "Bytes", Unit::Bytes),
-        Column::new("largest", "Largest", Unit::Bytes),
+        Column::new("gaps", "Gaps", Unit::Count),
+        Column::new("gap-bytes", "In gaps", Unit::Bytes),
         Column::new("too-small", "Too small", Unit::Bytes),
-        Column::new("beside-pins", "Beside pins", Unit::Bytes),
-        Column::new("type", "Mostly between", Unit::Text),
+        Column::new("beside-pins", "By pins", Unit::Bytes),
+        Column::new("type", "Mostly", Unit::Text),
     ]);
-    for generation in GENERATIONS {
-        let Some(found) = causes.holes.get(&generation) else { continue };
+    for generation in Generation::ALL {
+        let Some((objects, bytes)) = causes.objects.get(&generation) else { continue };
+        let gaps = causes.holes.get(&generation);
         table.push([
             generation.label().into(),
-            found.holes.into(),
-            found.hole_bytes.into(),
-            found.largest_hole.into(),
-            found.too_small.into(),
-            found.beside_pins.into(),
-            found.types.first().map(|(name, ..)| name.as_str()).into(),
+            (*objects).into(),
+            (*bytes).into(),
+            gaps.map(|found| found.holes).into(),
+            gaps.map(|found| found.hole_bytes).into(),
+            gaps.map(|found| found.too_small).into(),
+            gaps.map(|found| found.beside_pins).into(),
+            gaps.and_then(|found| found.types.first()).map(|(name, ..)| name.as_str()).into(),
         ]);
     }
-    let title = "Gaps between objects (too small: for half of the objects there)";
-    Some(Section::new("holes", title, Body::Table(table)))
+    let title = "Objects as they were told, and gaps (too small: for half of the objects there)";
+    Some(Section::new("objects", title, Body::Table(table)))
 }
 
 fn words(bytes: u64) -> String {

@@ -36,10 +36,10 @@ pub(super) struct Holes {
     pub(super) object_bytes: u64,
     pub(super) holes: u64,
     pub(super) hole_bytes: u64,
-    pub(super) largest_hole: u64,
     /// The size that half of the objects do not exceed.
     pub(super) median_object: u64,
-    /// Bytes of holes that are too small for that.
+    /// Holes that are smaller, and their bytes.
+    pub(super) small_holes: u64,
     pub(super) too_small: u64,
     /// Bytes of holes right beside a pinned object.
     pub(super) beside_pins: u64,
@@ -196,9 +196,13 @@ impl Holes {
         }
         self.holes += 1;
         self.hole_bytes += bytes;
-        self.largest_hole = self.largest_hole.max(bytes);
-        self.too_small += if bytes < self.median_object { bytes } else { 0 };
-        self.beside_pins += if beside_pin { bytes } else { 0 };
+        if bytes < self.median_object {
+            self.small_holes += 1;
+            self.too_small += bytes;
+        }
+        if beside_pin {
+            self.beside_pins += bytes;
+        }
     }
 }
 

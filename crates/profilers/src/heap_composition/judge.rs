@@ -12,7 +12,7 @@ use super::told::Managed;
 use super::{Composition, megabytes};
 use crate::Settings;
 use crate::blame::method;
-use crate::ratio::{bytes_words, count_words, fraction, percent, percent_words, share_words};
+use crate::ratio::{bytes_words, count_words, fraction, percent, share_words};
 
 /// So many pinned objects are no chance: reads that are under way pin a few dozen.
 const MANY_PINS: u64 = 100;
@@ -114,9 +114,9 @@ fn large_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
         finding = finding.evidence(
             "Too small",
             format!(
-                "{} of {} holes' bytes lie in holes below {}, the size of half of the {} large objects",
-                percent_words(percent(found.too_small, found.hole_bytes)),
-                count_words(found.holes),
+                "{} of them: the {} holes there are smaller than {}, which half of the {} large objects need",
+                share_words(found.too_small, found.hole_bytes),
+                count_words(found.small_holes),
                 words(found.median_object),
                 count_words(found.objects)
             ),
@@ -219,15 +219,29 @@ impl Growth {
     }
 }
 
+/// The kernel shows at least this share of what the runtime says it has, in per cent, if the heap was found there.
+const LEAST_FOUND: f64 = 25.0;
+/// A smaller heap may be anywhere.
+const SMALL_HEAP: u64 = 16_000_000;
+
+/// Whether the managed heap was found among the mappings. Where it was not, nothing can be said of the rest.
+pub(super) fn is_heap_found(seen: &Composition) -> bool {
+    let Some((_, now)) = seen.looks.last() else { return false };
+    let told = seen.managed.bytes();
+    now.heap_found && (told < SMALL_HEAP || percent(now.used(Use::ManagedHeap), told) >= LEAST_FOUND)
+}
+
 fn native(seen: &Composition, settings: &Settings) -> Option<Finding> {
+    if !is_heap_found(seen) {
+        return None;
+    }
     let now = &seen.looks.last()?.1;
     let growth = Growth::of(seen)?;
     let heap = now.used(Use::ManagedHeap);
     let grows = growth.is_steady()
         && growth.bytes >= LEAST_GROWTH
         && growth.rate() >= fraction(megabytes(settings, "growth"));
-    let is_large = now.heap_found
-        && now.native() >= megabytes(settings, "native")
+    let is_large = now.native() >= megabytes(settings, "native")
         && now.native() >= heap.saturating_mul(OUT_OF_PROPORTION);
     if !grows && !is_large {
         return None;

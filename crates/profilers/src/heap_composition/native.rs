@@ -3,7 +3,8 @@
 //! ```text
 //!  ---p  4 kB |  rw-p  8 MB            a thread's stack, behind its guard
 //!  rw-p 1 MB  |  ---p 63 MB            an arena of malloc: 64 MB, of which the first part is in use
-//!  rw-p, ---p, rw-p, ---p 255 GB       what the collector set aside for the heap, and uses here and there
+//!  rw-p, ---p, rw-p, ---p 255 GB       what the collector set aside for the heap (.NET 7), and uses here and there
+//!  rw-p 16 MB | ---p 240 MB            a segment of the heap (older): at least 128 MB together
 //!  rw-s, r-xs memfd:doublemapper       compiled code and data of types, mapped twice: once to write, once to run
 //! ```
 //! Names say most. Memory without a name is told apart by these shapes.
@@ -43,15 +44,28 @@ impl Use {
         Use::Shared,
     ];
 
-    /// In a few words.
+    /// In a table.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Use::ManagedHeap => "managed heap",
+            Use::Code => "compiled code",
+            Use::Stacks => "thread stacks",
+            Use::Malloc => "malloc arenas",
+            Use::OtherAnonymous => "other anonymous",
+            Use::Files => "mapped files",
+            Use::Shared => "shared memory",
+        }
+    }
+
+    /// In a sentence.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Use::ManagedHeap => "managed heap (with the collector's tables)",
-            Use::Code => "compiled code and the runtime's type data",
-            Use::Stacks => "thread stacks",
-            Use::Malloc => "malloc arenas (native code)",
-            Use::OtherAnonymous => "other anonymous memory (large native blocks)",
-            Use::Files => "mapped files (programs, libraries, data)",
+            Use::ManagedHeap => "the managed heap",
+            Use::Code => "compiled code and the runtime's data of types",
+            Use::Stacks => "stacks of threads",
+            Use::Malloc => "malloc arenas of native code",
+            Use::OtherAnonymous => "other anonymous memory, such as large native blocks",
+            Use::Files => "mapped files: programs, libraries, data",
             Use::Shared => "shared memory",
         }
     }
@@ -136,9 +150,13 @@ impl Native {
 /// An arena of glibc's malloc takes so much, and begins at a multiple of it.
 const ARENA: u64 = 64 << 20;
 /// A guard of a stack is no larger.
-const LARGEST_GUARD: u64 = 1 << 20;
-/// Addresses that the collector sets aside at once are at least so many more than an arena has.
-const LEAST_RESERVE: u64 = ARENA + (1 << 20);
+const LARGEST_GUARD: u64 = 64 << 10;
+/// A stack of a thread is no smaller; those of signal handlers are, and the runtime's data of types may look like one.
+const LEAST_STACK: u64 = 128 << 10;
+/// Segments of the heap, as runtimes before .NET 7 have them, are no smaller.
+const LEAST_SEGMENT: u64 = 96 << 20;
+/// What the collector sets aside at once, since .NET 7, is no smaller: segments of older runtimes are 256 MB at most.
+const LEAST_RESERVE: u64 = 512 << 20;
 /// What the collector sets aside for all of the heap since .NET 7, unless it has a limit or the machine is huge.
 const RANGE_OF_REGIONS: u64 = 256 << 30;
 
@@ -157,6 +175,7 @@ fn uses(mappings: &[MappedMemory], heap: &[Range<u64>]) -> Vec<Use> {
     if let Some(reserve) = heap_reserve(mappings, &uses) {
         claim_around(mappings, &mut uses, reserve);
     }
+    claim_segments(mappings, &mut uses);
     for at in 0..mappings.len() {
         if uses[at].is_some() {
             continue;
@@ -227,18 +246,49 @@ fn data_of_files(mappings: &[MappedMemory], uses: &mut [Option<Use>]) {
     }
 }
 
+/// Pieces of the heap: used up to somewhere, and behind that kept free.
+fn claim_segments(mappings: &[MappedMemory], uses: &mut [Option<Use>]) {
+    for at in 0..mappings.len() {
+        if uses[at].is_some() || !mappings[at].access.write || !continues(mappings, at) {
+            continue;
+        }
+        let rest = &mappings[at + 1];
+        let is_rest = uses[at + 1].is_none() && rest.access.is_none() && !is_stack(mappings, at + 2);
+        let is_own = !is_arena(mappings, at) && !is_stack(mappings, at);
+        if is_rest && is_own && rest.end - mappings[at].start >= LEAST_SEGMENT && !is_beside_code(mappings, uses, at + 1) {
+            uses[at] = Some(Use::ManagedHeap);
+            uses[at + 1] = Some(Use::ManagedHeap);
+        }
+    }
+}
+
+/// How near code lies to what is set aside for more of it.
+const NEAR_CODE: u64 = 64 << 20;
+/// What is set aside for compiled code is at most this: jumps reach no farther.
+const MOST_FOR_CODE: u64 = 2 << 30;
+
+/// Whether a piece that is kept free is for compiled code: there is code near it.
+fn is_beside_code(mappings: &[MappedMemory], uses: &[Option<Use>], at: usize) -> bool {
+    let (start, end) = (mappings[at].start, mappings[at].end);
+    if end - start > MOST_FOR_CODE {
+        return false;
+    }
+    let is_code = |index: usize| uses[index] == Some(Use::Code) && mappings[index].access.execute;
+    let below = (0..at).rev().take_while(|&index| start - mappings[index].end < NEAR_CODE).any(is_code);
+    let above = (at + 1..mappings.len()).take_while(|&index| mappings[index].start - end < NEAR_CODE).any(is_code);
+    below || above
+}
+
 /// The largest piece of addresses that are only kept free, if it is the collector's.
 fn heap_reserve(mappings: &[MappedMemory], uses: &[Option<Use>]) -> Option<usize> {
-    let is_code = |index: Option<usize>| index.is_some_and(|index| uses.get(index) == Some(&Some(Use::Code)));
-    (0..mappings.len())
-        .filter(|&at| {
-            let mapping = &mappings[at];
-            // What is set aside for compiled code has code right beside it.
-            let beside_code = (follows(mappings, at) && is_code(at.checked_sub(1)))
-                || (continues(mappings, at) && is_code(Some(at + 1)));
-            mapping.access.is_none() && mapping.is_anonymous() && mapping.size() >= LEAST_RESERVE && !beside_code
-        })
-        .max_by_key(|&at| mappings[at].size())
+    let is_reserve = |at: &usize| {
+        let mapping = &mappings[*at];
+        uses[*at].is_none_or(|known| known == Use::ManagedHeap)
+            && mapping.access.is_none()
+            && mapping.size() >= LEAST_RESERVE
+            && !is_beside_code(mappings, uses, *at)
+    };
+    (0..mappings.len()).filter(is_reserve).max_by_key(|&at| mappings[at].size())
 }
 
 /// The heap is what lies without a gap around the piece that is kept free for it: nobody else gets addresses there. Below
@@ -288,10 +338,11 @@ fn is_guard(mapping: &MappedMemory) -> bool {
 
 /// Whether a stack lies here: right above its guard.
 fn is_stack(mappings: &[MappedMemory], at: usize) -> bool {
-    let mapping = &mappings[at];
+    let Some(mapping) = mappings.get(at) else { return false };
     mapping.is_anonymous()
         && mapping.access.read
         && mapping.access.write
+        && mapping.size() >= LEAST_STACK
         && follows(mappings, at)
         && is_guard(&mappings[at - 1])
 }
