@@ -4,7 +4,7 @@ use nettrace::Utf16;
 
 use crate::error::FieldError;
 use crate::layout::{Fields, Layout};
-use crate::{AppDomainId, ClrInstance, GcNumber, Generation, HandleAddress, ObjectAddress, SegmentAddress, TypeId};
+use crate::{ClrInstance, GcNumber, Generation, HandleAddress, ObjectAddress, SegmentAddress, TypeId};
 
 codes! {
     /// What a collection was started for.
@@ -83,26 +83,6 @@ codes! {
         3 => SustainedLowLatency,
         /// No collections.
         4 => NoGc,
-    }
-
-    /// How a handle holds its object.
-    HandleKind: u32 {
-        /// Not at all, and it is forgotten before finalizers run.
-        0 => WeakShort,
-        /// Not at all.
-        1 => WeakLong,
-        /// It keeps it alive.
-        2 => Strong,
-        /// It keeps it alive and in its place.
-        3 => Pinned,
-        /// As long as native code counts references.
-        5 => RefCounted,
-        /// It keeps a second object alive as long as the first one lives.
-        6 => Dependent,
-        /// It keeps it alive and in its place, and what it refers to as well.
-        7 => AsyncPinned,
-        /// It keeps it alive, and the collector measures what it holds.
-        8 => SizedRef,
     }
 
     /// What a segment is for.
@@ -231,22 +211,6 @@ events! {
         type_id: TypeId,
         /// The object.
         object: ObjectAddress,
-        /// Which runtime.
-        clr: ClrInstance,
-    }
-
-    /// Event 30: a handle is made; the stack says by whom.
-    HandleCreated {
-        /// The handle.
-        handle: HandleAddress,
-        /// The object it holds.
-        object: ObjectAddress,
-        /// How it holds the object.
-        kind: HandleKind,
-        /// The object's generation.
-        generation: Generation,
-        /// Where.
-        app_domain: AppDomainId,
         /// Which runtime.
         clr: ClrInstance,
     }

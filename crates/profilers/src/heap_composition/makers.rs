@@ -8,7 +8,7 @@ use diagnostics_ipc::{Level, Provider, TraceRequest};
 use event_session::{Going, Seen};
 use model::{Cost, Frame};
 use runtime_events::allocation::AllocationKind;
-use runtime_events::gc::HandleKind;
+use runtime_events::handle::HandleKind;
 use runtime_events::{RuntimeEvent, keyword, provider};
 use stacks::StackKey;
 
