@@ -25,6 +25,7 @@ pub use growth::growth;
 pub use heap::{heap, paths};
 pub use look::Look;
 pub use origin::Origin;
-pub use roots::root_label;
+pub use path_tree::line as path_line;
+pub use roots::{plural as kind_label, root_label};
 pub use suspects::{Suspect, suspects};
 pub use type_choice::{NoType, choose_types};
