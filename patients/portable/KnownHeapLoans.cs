@@ -179,9 +179,13 @@ namespace Museum
 
         private static void Work()
         {
-            t_note = new Note { Number = 1 };
+            Remember();
             Hold(new Ticket { Number = 2 });
         }
+
+        /// <summary>In a frame of its own, which holds the note no longer than it runs.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Remember() => t_note = new Note { Number = 1 };
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void Hold(Ticket ticket)
