@@ -27,6 +27,7 @@ mod library;
 mod listen;
 mod lock_layout;
 mod locks;
+mod memory;
 mod place;
 mod running;
 mod suits;

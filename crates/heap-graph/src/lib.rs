@@ -58,6 +58,7 @@ mod retained;
 mod roots;
 mod sizes;
 mod statics;
+mod type_name;
 mod type_table;
 mod vertices;
 
@@ -72,5 +73,6 @@ pub use path_shapes::{PathShape, PathShapes, ShapeStep, shapes_to, shapes_to_typ
 pub use paths::{PathStep, ShortestPaths};
 pub use retained::retained_by_all_of_type;
 pub use roots::{Root, RootKind};
+pub use type_name::readable;
 pub use type_table::{TypeGrowth, TypeRow, by_type, growth, shallow_totals};
 pub use vertices::Holder;

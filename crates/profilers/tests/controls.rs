@@ -73,4 +73,5 @@ healthy! {
     plugin_host: "healthy-plugin-host", SideBySide;
     short_locks: "healthy-short-locks", OneByOne;
     starts_children: "healthy-starts-children", SideBySide;
+    vault: "healthy-vault", SideBySide;
 }
