@@ -29,6 +29,7 @@ pub use growth::growth;
 pub use heap::{heap, overview, paths};
 pub use look::Look;
 pub use origin::Origin;
+pub use roots::root_label;
 pub use suspects::{Suspect, suspects};
 pub use type_choice::{NoType, choose_types};
 pub use type_list::{NoMatch, types};

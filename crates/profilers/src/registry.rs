@@ -13,6 +13,7 @@ use crate::finalizer_queue::FinalizerQueue;
 use crate::gc_pauses::GcPauses;
 use crate::handles::Handles;
 use crate::kernel::{Cpu, OffCpu};
+use crate::memory_leaks::MemoryLeaks;
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
@@ -41,6 +42,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Contention,
     &Exceptions,
     &Allocations,
+    &MemoryLeaks,
     &GcPauses,
     &RuntimePauses,
     &DuplicateStrings,

@@ -60,6 +60,8 @@ macro_rules! healthy {
 healthy! {
     allocation: "healthy-allocation", OneByOne;
     async_waits: "healthy-async-waits", SideBySide;
+    big_heap: "healthy-big-heap", SideBySide;
+    burst: "healthy-burst", SideBySide;
     busy_aspnet: "healthy-busy-aspnet", OneByOne;
     busy_web: "healthy-busy-web", OneByOne;
     code_shapes: "healthy-code-shapes", SideBySide;
@@ -74,4 +76,5 @@ healthy! {
     short_locks: "healthy-short-locks", OneByOne;
     starts_children: "healthy-starts-children", SideBySide;
     vault: "healthy-vault", SideBySide;
+    warm_cache: "healthy-warm-cache", SideBySide;
 }

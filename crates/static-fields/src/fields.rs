@@ -22,8 +22,8 @@ pub struct StaticField {
 }
 
 /// The column of a type with its first field.
-const FIELDS_OF_TYPE: usize = 4;
-const STATIC: usize = 0x10;
+pub(crate) const FIELDS_OF_TYPE: usize = 4;
+pub(crate) const STATIC: usize = 0x10;
 const LITERAL: usize = 0x40;
 /// Deepest nesting of types that is followed.
 const DEEPEST: usize = 64;
@@ -81,7 +81,7 @@ impl<'a> Names<'a> {
         self.type_def(low.checked_sub(1)?)
     }
 
-    fn type_def(&self, row: usize) -> Option<String> {
+    pub(crate) fn type_def(&self, row: usize) -> Option<String> {
         let mut name = self.own_name(TYPE_DEF, row)?;
         let mut inner = row;
         for _ in 0..DEEPEST {

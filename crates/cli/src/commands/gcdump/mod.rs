@@ -6,7 +6,7 @@ mod file;
 mod show;
 
 pub use collecting::Progress;
-pub use file::{host, open};
+pub use file::{host, open, read};
 pub use show::{compared, unclear};
 
 use crate::args::gcdump::{GcdumpArgs, GcdumpCommand};
