@@ -68,6 +68,7 @@ healthy! {
     computation: "healthy-computation", OneByOne;
     consumers: "healthy-consumers", SideBySide;
     idle_service: "healthy-idle-service", SideBySide;
+    known_heap: "known-heap", SideBySide;
     metrics: "healthy-metrics", SideBySide;
     mixed_load: "healthy-mixed-load", OneByOne;
     parked_pool: "healthy-parked-pool", SideBySide;
