@@ -22,7 +22,8 @@ impl Watch for Patient {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let pid = arguments.first().and_then(|text| text.parse().ok()).ok_or("take PID [walk|agent-events|events]")?;
+    let pid =
+        arguments.first().and_then(|text| text.parse().ok()).ok_or("take PID [walk|agent-events|events]")?;
     let way = arguments.get(1).map_or("walk", String::as_str);
     let process = find(ProcessId(pid), &discovery::Options { timeout: Duration::from_secs(60) })?;
     let collect = if way == "agent-events" { Collect::Always } else { Collect::WhenNeeded };

@@ -103,7 +103,8 @@ fn tell(
 
 /// Whether the runtime is of a version that can walk its heap, as far as is known.
 fn may_walk(process: &DotnetProcess) -> bool {
-    let major = process.runtime_version.as_deref().and_then(|version| version.split('.').next()?.parse().ok());
+    let major =
+        process.runtime_version.as_deref().and_then(|version| version.split('.').next()?.parse().ok());
     major.is_none_or(|major: u32| major >= 9)
 }
 

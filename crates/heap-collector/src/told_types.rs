@@ -99,14 +99,8 @@ mod tests {
         let handles: HashMap<u64, _> = builder.handles().collect();
         let graph = builder.finish().expect("no objects");
         let name = |handle: u64| graph.type_info(handles[&handle]).name.to_string();
-        assert_eq!(
-            name(16),
-            "System.Collections.Generic.Dictionary<System.String, System.String[,]>"
-        );
-        assert_eq!(
-            name(40),
-            "System.Collections.Generic.Dictionary+Entry<System.String, System.String>[]"
-        );
+        assert_eq!(name(16), "System.Collections.Generic.Dictionary<System.String, System.String[,]>");
+        assert_eq!(name(40), "System.Collections.Generic.Dictionary+Entry<System.String, System.String>[]");
         assert_eq!(name(48), "Type(0x30)");
         assert_eq!(name(64), "Type(0x40)");
         // It names itself, which ends all the same.

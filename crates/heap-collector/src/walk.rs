@@ -12,6 +12,7 @@ use crate::by_agent::{Declined, Unfinished, declined, longest, most_bytes};
 use crate::collect::{Stage, Watch};
 use crate::collected::Pause;
 use crate::error::Error;
+use crate::snapshot::occupied;
 use crate::take::{Taken, Way, Wish};
 use crate::told_types::name_types;
 
@@ -41,7 +42,7 @@ impl ObjectSink for Sink<'_> {
         let its_type = self.builder.type_of_handle(object.class);
         let references = u32::try_from(object.references).unwrap_or(u32::MAX);
         self.objects += 1;
-        match self.builder.object(Address(object.address), its_type, object.size, references) {
+        match self.builder.object(Address(object.address), its_type, occupied(object.size), references) {
             Ok(_) => true,
             Err(error) => {
                 self.failed = Some(error);
