@@ -66,7 +66,9 @@ pub(crate) fn copy(
     let known = threads.iter().map(|thread| (thread.os_id, thread.stack));
     let unknown = frames.iter().map(|thread| (thread.os_id, None));
     for (os_id, bounds) in known.chain(unknown) {
-        if os_id == 0 || !seen.insert(os_id) {
+        let has_frames =
+            frames.is_empty() || given.get(&os_id).is_some_and(|thread| !thread.frames.is_empty());
+        if os_id == 0 || !has_frames || !seen.insert(os_id) {
             continue;
         }
         let mut frames = given.get(&os_id).map_or_else(Vec::new, |thread| thread.frames.clone());
