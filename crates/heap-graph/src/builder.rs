@@ -23,6 +23,8 @@ enum Held {
     Object(u64),
     /// Anywhere within an object, as by-reference locals and spans point.
     Within(u64),
+    /// Perhaps within an object: a word that may be no reference.
+    Perhaps(u64),
 }
 
 /// Builds a [`HeapGraph`] from a stream, in the order in which the runtime gives it: each object says how many
@@ -203,6 +205,17 @@ impl GraphBuilder {
         self.hold(kind, name, Held::Within(within.0))
     }
 
+    /// A word that may be a reference to or into an object, as on a stack whose words are not described. If it leads
+    /// to none, it was none.
+    pub fn possible_root(
+        &mut self,
+        kind: RootKind,
+        name: Option<&str>,
+        within: Address,
+    ) -> Result<(), Error> {
+        self.hold(kind, name, Held::Perhaps(within.0))
+    }
+
     fn hold(&mut self, kind: RootKind, name: Option<&str>, held: Held) -> Result<(), Error> {
         if self.roots.edge_count() >= as_index(MOST) {
             return Err(Error::TooManyReferences { limit: MOST });
@@ -237,11 +250,17 @@ impl GraphBuilder {
         added.sort_unstable();
         let dependent = added.clone();
         with_more(&mut self.starts, &mut targets, &mut self.fields.of_edge, added)?;
+        let mut no_roots = 0;
         let (roots, dangling) = self.roots.resolve(|held| match held {
             Held::Object(address) => index.exact(address),
             Held::Within(address) => index.containing(address, |node| self.sizes.get(node)),
+            Held::Perhaps(address) => {
+                let found = index.containing(address, |node| self.sizes.get(node));
+                no_roots += u64::from(found.is_none());
+                found
+            }
         });
-        losses.dangling_roots = dangling;
+        losses.dangling_roots = dangling - no_roots;
         check_roots(self.node_types.len(), roots.len())?;
         Ok(HeapGraph {
             types: self.types,

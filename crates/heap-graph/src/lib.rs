@@ -4,6 +4,7 @@
 //!  heap events, agent --> GraphBuilder --+                 +--> Dominators: retained sizes, garbage
 //!                                        +--> HeapGraph ---+--> ShortestPaths --> shapes_to_type
 //!  .gcdump ---------> gcdump::read ------+        |        +--> by_type --> growth
+//!                                                 |        +--> TypeTree: dominators merged by type
 //!                                                 +--> gcdump::write --> .gcdump
 //! ```
 //!
@@ -59,7 +60,9 @@ mod retained;
 mod roots;
 mod sizes;
 mod statics;
+mod type_name;
 mod type_table;
+mod type_tree;
 mod vertices;
 
 pub use address_index::AddressIndex;
@@ -74,5 +77,7 @@ pub use path_tree::{At, PathTree, TreePlace};
 pub use paths::{PathStep, ShortestPaths};
 pub use retained::retained_by_all_of_type;
 pub use roots::{Root, RootKind};
+pub use type_name::readable;
 pub use type_table::{TypeGrowth, TypeRow, by_type, growth, shallow_totals};
+pub use type_tree::{Line, LineId, Place, TypeTree};
 pub use vertices::Holder;

@@ -68,11 +68,13 @@ healthy! {
     computation: "healthy-computation", OneByOne;
     consumers: "healthy-consumers", SideBySide;
     idle_service: "healthy-idle-service", SideBySide;
+    known_heap: "known-heap", SideBySide;
     metrics: "healthy-metrics", SideBySide;
     mixed_load: "healthy-mixed-load", OneByOne;
     parked_pool: "healthy-parked-pool", SideBySide;
     plugin_host: "healthy-plugin-host", SideBySide;
     short_locks: "healthy-short-locks", OneByOne;
     starts_children: "healthy-starts-children", SideBySide;
+    vault: "healthy-vault", SideBySide;
     warm_cache: "healthy-warm-cache", SideBySide;
 }

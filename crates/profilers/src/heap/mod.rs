@@ -6,6 +6,8 @@
 //! What every report on a heap must say stands here once: how it was taken, how long the process stood still, which
 //! collections were forced, what is missing, whether garbage is in it.
 
+pub(crate) mod holders;
+
 use std::time::Duration;
 
 use event_session::Going;

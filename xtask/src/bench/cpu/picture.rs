@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use inferno::collapse::Collapse;
@@ -16,7 +16,7 @@ use crate::cargo::{built, cargo};
 
 const RATE: u32 = 999;
 const WINDOW: Duration = Duration::from_secs(30);
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 /// What is claimed.
 const MOST: Duration = Duration::from_secs(1);
 const TIMES_FASTER: f64 = 5.0;
@@ -32,13 +32,18 @@ pub fn run() -> Result<()> {
     for _ in 0..ROUNDS {
         let profiled = Profiled::begin(Profiler::Ours, &tool, work.target.pid(), RATE)?;
         work.rate(WINDOW)?;
-        let (ours, kept) = profiled.end()?;
+        let stopped_at = SystemTime::now();
+        let (ended, kept) = profiled.end()?;
+        // The picture is the first file of all; the samples, the report and their way to the disk's plates come after it.
+        let drawn_at = std::fs::metadata(kept.session().join("flamegraph.html"))?.modified()?;
+        let ours = drawn_at.duration_since(stopped_at)?;
         println!(
-            "  drdotnet cpu: {:.2} s; {} of managed frames unnamed",
+            "  drdotnet cpu: picture after {:.2} s, all kept and ended after {:.2} s; {} of managed frames unnamed",
             ours.as_secs_f64(),
+            ended.as_secs_f64(),
             unnamed_of_ours(&kept)?
         );
-        holds &= ours < MOST;
+        holds &= ended < MOST;
         if !has_perf() {
             println!("  perf is not installed: nothing to compare with");
             continue;
