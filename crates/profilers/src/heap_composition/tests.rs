@@ -188,11 +188,15 @@ fn sick() -> Composition {
     let mut seen = composition(managed(size(120 * MB, 70 * MB), size(500 * MB, 200 * MB)), looks);
     seen.managed.pinned_objects = Some(3_012);
     let mut causes = holes(200 * MB, 170 * MB);
+    let small = Holes { holes: 2_900, hole_bytes: 70 * MB, beside_pins: 69 * MB, ..Holes::default() };
+    causes.holes.insert(Generation::Gen2, small);
+    causes.objects.insert(Generation::Gen2, (60_000, 50 * MB));
     causes.pins = vec![Pins {
         type_name: "System.Byte[]".into(),
         by: RootKind::PinnedHandle,
         objects: 3_000,
         bytes: 12 * MB,
+        usual_bytes: 4_120,
         generations: [400, 600, 2_000, 0, 0, 0],
         holder: Some(("Shop.Net.Receiver".into(), 3_000)),
     }];
@@ -318,6 +322,7 @@ fn holes_lie_between_objects_and_pins_have_holders() {
     let causes = Causes::of(&builder.finish().unwrap());
     let [pins] = &causes.pins[..] else { panic!("{causes:?}") };
     assert_eq!((pins.objects, pins.in_the_way()), (2, 2));
+    assert_eq!(pins.usual_bytes, 0x100);
     assert_eq!(pins.holder, Some(("Shop.Receiver".into(), 2)));
     let small = &causes.holes[&Generation::Gen2];
     // 0x700 between the buffers, and what is left behind the receiver.
