@@ -113,7 +113,7 @@ impl Snapshot {
             let its_type = self.builder.type_of_handle(node.type_id.0);
             let edges = u32::try_from(node.edges)
                 .map_err(|_| heap_graph::Error::TooManyReferences { limit: u32::MAX })?;
-            self.builder.object(Address(node.address.0), its_type, node.bytes, edges)?;
+            self.builder.object(Address(node.address.0), its_type, occupied(node.bytes), edges)?;
             self.objects += 1;
         }
         self.progress.objects.store(self.objects, Ordering::Relaxed);
@@ -293,6 +293,11 @@ impl Observer for Snapshot {
             other => self.heap_event(seen.at_ns, other),
         }
     }
+}
+
+/// The bytes that an object takes on the heap. The runtime tells what it fills: the next one begins at a multiple of 8.
+pub(crate) fn occupied(told: u64) -> u64 {
+    told.checked_next_multiple_of(8).unwrap_or(told)
 }
 
 /// The kind of a root, unless it keeps nothing alive.

@@ -6,9 +6,14 @@ use model::{Body, Cell, Column, Section, Table, Unit};
 use crate::look::Look;
 
 /// A root in words: `static Shop.OrderHistory.s_orders`, `local variables`.
+pub(crate) fn label(root: &Root<'_>) -> String {
+    root_label(root.kind, root.name)
+}
+
+/// The same by kind and name.
 #[must_use]
-pub fn label(root: &Root<'_>) -> String {
-    match (root.kind, root.name) {
+pub fn root_label(kind: RootKind, name: Option<&str>) -> String {
+    match (kind, name) {
         (RootKind::StaticField, Some(name)) => format!("static {name}"),
         (RootKind::ThreadStaticField, Some(name)) => format!("thread-static {name}"),
         (kind, Some(name)) => format!("{} {name}", kind.label()),

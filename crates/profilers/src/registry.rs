@@ -15,6 +15,7 @@ use crate::gc_survivors::GcSurvivors;
 use crate::heap_composition::HeapComposition;
 use crate::handles::Handles;
 use crate::kernel::{Cpu, OffCpu};
+use crate::memory_leaks::MemoryLeaks;
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
@@ -43,6 +44,7 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Contention,
     &Exceptions,
     &Allocations,
+    &MemoryLeaks,
     &GcPauses,
     &GcSurvivors,
     &HeapComposition,

@@ -65,7 +65,8 @@ fn summary(look: &Look, lines: &TypeTree) -> String {
     match roots.max_by_key(|(bytes, id)| (*bytes, Reverse(*id))) {
         Some((bytes, id)) if percent(bytes, live.bytes) >= MUCH => {
             let share = share_words(bytes, live.bytes);
-            format!("{begin}; {share} of it hangs on {}.", root_label(&look.graph.root(id)))
+            let root = look.graph.root(id);
+            format!("{begin}; {share} of it hangs on {}.", root_label(root.kind, root.name))
         }
         _ => format!("{begin}; no root with a name holds much of it alone."),
     }
