@@ -9,6 +9,7 @@ use process_view::{Access, MappedMemory, MemoryView};
 
 use super::answer::answer;
 use super::causes::{Causes, Holes, Pins};
+use super::layout::{Layout, Stretch};
 use super::makers::{Maker, Makers};
 use super::native::{Native, Use};
 use super::told::{Managed, Size, Source};
@@ -135,6 +136,7 @@ fn composition(managed: Managed, looks: Vec<Native>) -> Composition {
     Composition {
         managed,
         looks,
+        layout: None,
         causes: None,
         makers: None,
         collections: (4, 1),
@@ -212,6 +214,12 @@ fn sick() -> Composition {
         watched: Duration::from_secs(5),
     });
     seen.forced = 1;
+    let mut layout = Layout { heaps: 1, has_regions: true, ..Layout::default() };
+    let stretches = [(2, 7, 8), (1, 3, 4), (31, 118, 124), (40, 490, 640), (1, 1, 32), (1, 1, 4)];
+    for (stretch, (pieces, used, committed)) in layout.generations.iter_mut().zip(stretches) {
+        *stretch = Stretch { pieces, used: used * MB, committed: committed * MB };
+    }
+    seen.layout = Some(layout);
     seen.managed.source = Source::Collection { generation: 2, forced: true };
     seen
 }
