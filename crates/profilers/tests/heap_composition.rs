@@ -4,7 +4,7 @@ mod support;
 
 use model::{Cell, Report};
 use profilers::by_id;
-use support::{finds_the_illness, ids, look, look_until, look_until_found, number, rows};
+use support::{finds_the_illness, ids, is_silent_on_healthy_programs, look, look_until, look_until_found, number, rows};
 use testbed::Runtime;
 
 const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
@@ -62,7 +62,7 @@ fn the_managed_heap_is_found_among_all_memory() {
     }
 }
 
-/// Fifty parked threads have fifty stacks.
+/// As many stacks as threads; the runtime's own data may look like one.
 #[test]
 fn stacks_of_threads_are_counted() {
     for runtime in RUNTIMES {
@@ -72,7 +72,7 @@ fn stacks_of_threads_are_counted() {
         let stacks = bytes(&report, "thread stacks", "pieces");
         #[expect(clippy::cast_precision_loss, reason = "only to compare")]
         let threads = threads as f64;
-        assert!(stacks >= 50.0 && (stacks - threads).abs() < 15.0, "{runtime}: {stacks} of {threads}");
+        assert!(threads > 20.0 && (stacks - threads).abs() <= 10.0, "{runtime}: {stacks} of {threads}");
     }
 }
 
@@ -83,7 +83,14 @@ fn a_strangers_program_is_told_too() {
     assert!(ids(&report).is_empty(), "{:?}", report.findings);
     assert!(bytes(&report, HEAP, "resident") > 1e6, "{report:?}");
     assert!(number(&report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 1e6), "{report:?}");
+    // Read from outside: the regions of the heap.
+    assert!(number(&report, "generations", "all", "committed").is_some_and(|bytes| bytes > 1e6), "{report:?}");
     assert!(target.is_alive());
+}
+
+#[test]
+fn healthy_programs_are_silent() {
+    is_silent_on_healthy_programs("heap-composition", 3.0);
 }
 
 #[test]
@@ -95,7 +102,8 @@ fn it_forces_nothing_unless_it_must() {
         let report = look("heap-composition", &target, 3.0, &[]);
         assert!(ids(&report).is_empty(), "{runtime}: {:?}", report.findings);
         assert_eq!(report.cost.pauses.count, 0, "{runtime}: {:?}", report.cost);
-        assert!(number(&report, "generations", "all", "bytes").is_some(), "{runtime}: {:?}", report.notes);
+        let told = ["bytes", "used"].map(|column| number(&report, "generations", "all", column));
+        assert!(told.iter().any(Option::is_some), "{runtime}: {:?}", report.notes);
     }
 }
 

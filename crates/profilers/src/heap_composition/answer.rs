@@ -44,8 +44,12 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
 
 fn summary(seen: &Composition) -> String {
     let managed = &seen.managed;
+    let used = seen.layout.as_ref().map(|layout| layout.total().used);
     let heap = match (managed.bytes(), managed.holes()) {
-        (0, _) => "The managed heap has not been told".to_owned(),
+        (0, _) => match used {
+            Some(used) => format!("The managed heap has {}", words(used)),
+            None => "The managed heap has not been told".to_owned(),
+        },
         (bytes, Some(holes)) if holes > 0 => {
             format!("The managed heap has {}, {} of it holes", words(bytes), share_words(holes, bytes))
         }
@@ -72,6 +76,9 @@ fn source_words(seen: &Composition) -> String {
         Source::Nothing => "sizes of generations are not known: no collection happened, and no counter came; look for \
                             longer, or use --set graph=yes"
             .to_owned(),
+        Source::Counters if seen.managed.bytes() == 0 => {
+            "no collection has happened in this process yet: there are no holes, and sizes are not known".to_owned()
+        }
         Source::Counters => {
             let holes = if seen.managed.holes().is_some() {
                 ""
@@ -136,11 +143,11 @@ fn generations(seen: &Composition) -> Section {
     table.push(["all".into(), bytes.into(), holes.into(), share(holes, bytes), pieces, used, committed]);
     let more = [
         ("free, kept for later", managed.kept_free),
-        ("with that", managed.committed),
+        ("committed in all", managed.committed),
         ("the collector's tables", managed.bookkeeping),
     ];
     for (words, bytes) in more {
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
             let missing = std::iter::repeat_n(Cell::Missing, 5);
             table.push(std::iter::once(words.into()).chain(missing).chain([bytes.into()]));
         }

@@ -129,7 +129,7 @@ fn large_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
     }
     if let Some(maker) = seen.makers.as_ref().and_then(|makers| makers.large.as_ref()) {
         finding = finding.culprit(method(&maker.frame)).evidence(
-            "Allocates large objects",
+            "Allocated by",
             format!("{}, {} of their bytes", maker.frame.name, share_words(maker.weight, maker.of)),
         );
     }
@@ -170,7 +170,7 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
     let confidence = if gaps > 0 && percent(beside, gaps) >= MOST { Confidence::High } else { Confidence::Medium };
     let mut finding = Finding::new("pinning", Severity::Warning, confidence, title).evidence("Holes", size);
     if gaps > 0 {
-        finding = finding.evidence("Beside pinned objects", format!("{} of the gaps' bytes", share_words(beside, gaps)));
+        finding = finding.evidence("Beside pins", format!("{} of the gaps' bytes", share_words(beside, gaps)));
     }
     if let Some(met) = seen.managed.pinned_objects {
         finding = finding.evidence("Pinned", format!("{} objects at the last collection", count_words(met)));
@@ -187,7 +187,7 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
     }
     if let Some(maker) = seen.makers.as_ref().and_then(|makers| makers.pins.as_ref()) {
         finding = finding.culprit(method(&maker.frame)).evidence(
-            "Allocates them",
+            "Allocated by",
             format!("{}, {} of those that were seen", maker.frame.name, share_words(maker.weight, maker.of)),
         );
     }
