@@ -45,8 +45,6 @@ fn what_is_no_heap_is_explained() {
     let missing = user.folder().join("missing.gcdump").to_str().expect("a path").to_owned();
     for (name, code, arguments) in [
         ("no-session", 16, &["heap", "last"][..]),
-        ("no-such-name", 14, &["heap", "no-such-program"]),
-        ("no-such-pid", 3, &["heap", "4194304"]),
         ("missing-file", 32, &["heap", &missing]),
         ("cut", 32, &["heap", "types", &cut]),
         ("other-file", 32, &["heap", "paths", &other, "--type", "X"]),
@@ -59,6 +57,12 @@ fn what_is_no_heap_is_explained() {
         assert_eq!((said.code, said.stdout.as_str()), (Some(code), ""), "{name}: {said:?}");
         check_golden(&format!("errors/heap-{name}.txt"), &plain(&said, &user));
     }
+    // These list the processes that there are, which differ.
+    let said = user.says(&["heap", "4194304"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    let said = user.says(&["heap", "no-such-program"]);
+    assert_eq!(said.code, Some(14), "{said:?}");
+    assert!(said.stderr.contains("no file and no session is called so either"), "{said:?}");
     assert!(user.listed().is_empty(), "nothing was begun");
 }
 
@@ -107,7 +111,7 @@ fn a_name_of_a_hundred_kilobytes_is_cut_on_the_screen_and_whole_in_json() {
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert!(shown.stdout.lines().all(|line| line.chars().count() <= 4096), "a line is too long to read");
     let json = user.says(&["heap", &file, "--json"]);
-    assert_eq!(json.report().sections.len(), 5);
+    assert_eq!(json.report().sections.len(), 4);
     assert!(json.stdout.contains(&name));
     let paths = user.says(&["heap", "paths", &file, "--type", &name[..5_000]]);
     assert_eq!(paths.code, Some(0), "{}", paths.stderr);
@@ -194,14 +198,15 @@ fn a_process_near_its_memory_limit_is_left_alone() {
 #[test]
 fn a_long_pause_is_not_made_unasked() {
     let user = User::new();
-    let target = shared().target("known-heap", Runtime::Net8).arg("cells=6000000").start().expect("a target");
+    // How many objects are in so much memory cannot be seen from outside.
+    let target = shared().target("known-heap", Runtime::Net8).arg("ballast=400").start().expect("a target");
     let pid = target.pid().to_string();
     let said = user.says(&["heap", "-p", &pid]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(41), ""), "{said:?}");
     assert!(said.stderr.contains("--allow-pause"), "{said:?}");
-    let report =
-        user.says(&["heap", "types", "-p", &pid, "--filter", "museum.cell", "--allow-pause", "--json"]);
-    assert!(report.report().summary.contains("6,006,001") || report.code == Some(0), "{report:?}");
+    assert_eq!(user.listed()[0]["status"], "failed");
+    let allowed = user.says(&["heap", "-p", &pid, "--allow-pause", "--json"]).report();
+    assert_eq!(allowed.cost.pauses.count, 1);
     assert!(target.is_alive());
 }
 

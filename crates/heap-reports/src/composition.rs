@@ -27,14 +27,18 @@ pub(crate) fn composition(look: &Look) -> Section {
             ]);
         }
     };
-    for (generation, totals) in by_generation(look) {
-        row(totals, generation.map_or("alive", Generation::label));
+    let mut parts = by_generation(look);
+    let apart = parts.remove(&None).unwrap_or_default();
+    let rest = if parts.is_empty() { "alive" } else { "alive, of no generation that is known" };
+    for (generation, totals) in parts {
+        row(totals, generation.map_or("", Generation::label));
     }
+    row(apart, rest);
     row(look.dominators.garbage(), "held by no root that is known");
     Section::new("composition", "What it is made of", Body::Table(table))
 }
 
-/// Live objects by generation, those of none first: all of them, when the generations are not known.
+/// Live objects by generation; all of them in none, when the generations are not known.
 fn by_generation(look: &Look) -> BTreeMap<Option<Generation>, Totals> {
     let mut parts: BTreeMap<Option<Generation>, Totals> = BTreeMap::new();
     if look.graph.generations().is_empty() {
