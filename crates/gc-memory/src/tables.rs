@@ -114,7 +114,7 @@ pub(crate) fn copy(
 
 /// The length of an array of references.
 fn length(memory: &impl Memory, heap: &HeapLayout, object: u64) -> Option<usize> {
-    if object % 8 != 0 {
+    if !object.is_multiple_of(8) {
         return None;
     }
     let range = heap.find(object)?;
