@@ -169,7 +169,7 @@ fn a_core_dump_is_a_heap_too() {
     let paths = user.says(&["heap", "paths", &file, "--type", "Museum.Specimen", "--json"]).report();
     assert_eq!(root(&paths), "static Museum.Collection.s_cabinet");
 
-    let old = start("healthy-idle-service", Runtime::Net31);
+    let old = start("healthy-idle-service", Runtime::Net8);
     let file = user.folder().join("old-core").to_str().expect("a path").to_owned();
     let dumped = user.says(&["dump", "collect", "-p", &old.pid().to_string(), "--type", "Heap", "-o", &file]);
     assert_eq!(dumped.code, Some(0), "{dumped:?}");
