@@ -38,7 +38,8 @@ namespace Gateway
             var question = new byte[ApproximateBytes];
             var answer = new TaskCompletionSource<int>();
             _open.Add(answer);
-            return question.Length + await answer.Task;
+            var length = await answer.Task;
+            return length + question.Length; // so it must be kept until then
         }
     }
 }

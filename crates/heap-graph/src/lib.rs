@@ -4,6 +4,7 @@
 //!  heap events, agent --> GraphBuilder --+                 +--> Dominators: retained sizes, garbage
 //!                                        +--> HeapGraph ---+--> ShortestPaths --> shapes_to_type
 //!  .gcdump ---------> gcdump::read ------+        |        +--> by_type --> growth
+//!                                                 |        +--> TypeTree: dominators merged by type
 //!                                                 +--> gcdump::write --> .gcdump
 //! ```
 //!
@@ -61,6 +62,7 @@ mod sizes;
 mod statics;
 mod type_name;
 mod type_table;
+mod type_tree;
 mod vertices;
 
 pub use address_index::AddressIndex;
@@ -77,4 +79,5 @@ pub use retained::retained_by_all_of_type;
 pub use roots::{Root, RootKind};
 pub use type_name::readable;
 pub use type_table::{TypeGrowth, TypeRow, by_type, growth, shallow_totals};
+pub use type_tree::{Line, LineId, Place, TypeTree};
 pub use vertices::Holder;

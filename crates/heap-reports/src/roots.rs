@@ -22,7 +22,8 @@ pub fn root_label(kind: RootKind, name: Option<&str>) -> String {
 }
 
 /// All roots of a kind, in words.
-pub(crate) fn plural(kind: RootKind) -> &'static str {
+#[must_use]
+pub fn plural(kind: RootKind) -> &'static str {
     match kind {
         RootKind::StaticField => "static fields",
         RootKind::ThreadStaticField => "thread-static fields",

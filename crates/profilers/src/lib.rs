@@ -30,6 +30,8 @@ mod events;
 mod exceptions;
 mod finalizer_queue;
 mod gc_pauses;
+mod gc_survivors;
+mod heap_composition;
 mod handles;
 pub mod heap;
 mod hot_method;

@@ -11,6 +11,8 @@ use crate::duplicate_strings::DuplicateStrings;
 use crate::exceptions::Exceptions;
 use crate::finalizer_queue::FinalizerQueue;
 use crate::gc_pauses::GcPauses;
+use crate::gc_survivors::GcSurvivors;
+use crate::heap_composition::HeapComposition;
 use crate::handles::Handles;
 use crate::kernel::{Cpu, OffCpu};
 use crate::memory_leaks::MemoryLeaks;
@@ -44,6 +46,8 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Allocations,
     &MemoryLeaks,
     &GcPauses,
+    &GcSurvivors,
+    &HeapComposition,
     &RuntimePauses,
     &DuplicateStrings,
     &Timers,

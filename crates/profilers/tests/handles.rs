@@ -40,7 +40,8 @@ fn buffers_that_stay_pinned_are_found() {
 #[test]
 fn handles_are_counted_by_kind_and_type() {
     for runtime in EVERY {
-        let target = shared().target("handle-leak", runtime).arg("cap=16").start().expect("the patient starts");
+        let target =
+            shared().target("handle-leak", runtime).arg("cap=16").start().expect("the patient starts");
         let report = look("handles", &target, 1.0, &[]);
         println!("{runtime}\n{}", show(&report));
         let found = rows(&report, "types");

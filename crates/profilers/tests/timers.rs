@@ -3,9 +3,7 @@
 mod support;
 
 use model::{Cell, Report};
-use support::{
-    finds_the_illness, is_silent_on_healthy_programs, look, look_until, look_until_found, rows,
-};
+use support::{finds_the_illness, is_silent_on_healthy_programs, look, look_until, look_until_found, rows};
 use testbed::{Runtime, shared};
 
 const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];

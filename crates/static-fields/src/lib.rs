@@ -25,6 +25,7 @@ mod pe;
 mod root;
 mod signature;
 mod tables;
+mod thread_statics;
 mod types;
 
 pub use error::Error;
@@ -33,4 +34,5 @@ pub use methods::{MethodName, MethodNames};
 pub use pe::PeHead;
 pub use root::StreamPlaces;
 pub use tables::{Place, Schema, table};
+pub use thread_statics::thread_statics;
 pub use types::{InstanceField, TypeDefinition, type_definitions};

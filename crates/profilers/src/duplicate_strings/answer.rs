@@ -61,8 +61,8 @@ fn summary(seen: &Seen) -> String {
 
 fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
     let share = percent(seen.wasted, seen.heap_bytes);
-    let is_ill = seen.wasted >= settings.integer("least") * MEGABYTE
-        && share >= fraction(settings.integer("share"));
+    let is_ill =
+        seen.wasted >= settings.integer("least") * MEGABYTE && share >= fraction(settings.integer("share"));
     if !is_ill {
         return None;
     }
@@ -76,10 +76,8 @@ fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
     for worst in seen.worst.iter().take(NAMED) {
         let copies = count_words(worst.copies);
         let bytes = bytes_words(fraction(worst.wasted));
-        finding = finding.evidence(
-            "String",
-            format!("{} ({copies} times, {bytes} wasted)", text(worst, settings)),
-        );
+        finding =
+            finding.evidence("String", format!("{} ({copies} times, {bytes} wasted)", text(worst, settings)));
     }
     if let Some(held) = seen.held.first() {
         finding = finding.evidence("Held by", format!("{}: {} copies", held.path, count_words(held.copies)));
@@ -152,7 +150,8 @@ fn holders(seen: &Seen) -> Section {
 fn notes(seen: &Seen) -> Vec<String> {
     let mut notes = Vec::new();
     let missing = seen.strings.saturating_sub(seen.read);
-    let who = if seen.by_agent { "by an agent, because this user may not read its memory" } else { "from outside" };
+    let who =
+        if seen.by_agent { "by an agent, because this user may not read its memory" } else { "from outside" };
     if seen.strings > 0 {
         notes.push(format!(
             "{} of {} strings were read ({who}, while the process ran): {} different ones",

@@ -130,8 +130,7 @@ impl<'a, M: Memory> Reader<'a, M> {
         }
         let read = self.hashed.len() as u64;
         self.hashed.sort_unstable_by_key(|it| (it.hash, it.letters, it.node));
-        let mut found =
-            Found { strings: strings.len() as u64, bytes, read, ..Found::default() };
+        let mut found = Found { strings: strings.len() as u64, bytes, read, ..Found::default() };
         drop(strings);
         for group in self.hashed.chunk_by(|a, b| (a.hash, a.letters) == (b.hash, b.letters)) {
             found.different += 1;
@@ -239,7 +238,9 @@ impl<'a, M: Memory> Reader<'a, M> {
         let letters = equal.letters;
         let shown = letters_bytes(letters).min(2 * SHOWN);
         let mut bytes = vec![0; LETTERS + shown];
-        if !self.memory.read(self.graph.address(node).0, &mut bytes) || self.check(&bytes, node) != Some(letters) {
+        if !self.memory.read(self.graph.address(node).0, &mut bytes)
+            || self.check(&bytes, node) != Some(letters)
+        {
             return None;
         }
         let text = bytes.get(LETTERS..)?;

@@ -29,7 +29,12 @@ fn about() -> About {
 }
 
 fn held(path: &str, copies: u64, bytes: u64) -> Held {
-    Held { path: path.to_owned(), copies, bytes, culprit: Some(Culprit::new(CulpritKind::Field, "Shop.Cache.items")) }
+    Held {
+        path: path.to_owned(),
+        copies,
+        bytes,
+        culprit: Some(Culprit::new(CulpritKind::Field, "Shop.Cache.items")),
+    }
 }
 
 fn duplicate(text: Option<&str>, letters: u32, copies: u64, ways: Vec<Held>, others: u64) -> Duplicate {
@@ -48,7 +53,13 @@ fn seen(wasted: u64) -> Seen {
         wasted,
         repeated: 311,
         worst: vec![
-            duplicate(Some("Free and Hanseatic City of Hamburg"), 34, 60_000, vec![held(cache, 60_000, 5 * MEGABYTE)], 0),
+            duplicate(
+                Some("Free and Hanseatic City of Hamburg"),
+                34,
+                60_000,
+                vec![held(cache, 60_000, 5 * MEGABYTE)],
+                0,
+            ),
             duplicate(
                 Some("Germany"),
                 7,
@@ -109,7 +120,10 @@ impl Pages {
         let mut bytes = class.to_le_bytes().to_vec();
         bytes.extend(u32::try_from(letters.len()).expect("a length").to_le_bytes());
         bytes.extend(letters.iter().flat_map(|letter| letter.to_le_bytes()));
-        bytes.resize(usize::try_from(size_of(u32::try_from(letters.len()).expect("a length"))).expect("a size"), 0);
+        bytes.resize(
+            usize::try_from(size_of(u32::try_from(letters.len()).expect("a length"))).expect("a size"),
+            0,
+        );
         self.bytes.extend((address..).zip(bytes));
     }
 }

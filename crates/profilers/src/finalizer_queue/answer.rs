@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use model::{
-    Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration,
-};
+use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
 
 use super::look::{Finalizer, Seen, Spent};
 use crate::Settings;
@@ -118,8 +116,10 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
         finding = finding.evidence("Thread", format!("{} {}{at}", thread.tid, thread.doing));
     }
     finding = match verdict {
-        Verdict::Blocked => finding
-            .evidence("Unmoved", format!("the same place in both looks, {window} apart, without using the CPU")),
+        Verdict::Blocked => finding.evidence(
+            "Unmoved",
+            format!("the same place in both looks, {window} apart, without using the CPU"),
+        ),
         Verdict::Behind => {
             let end = match time_to_end(seen) {
                 Some(time) => format!("at this pace it needs {} for the rest", format_duration(time)),
@@ -130,7 +130,8 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
     };
     finding = finding.evidence("Waiting", format!("{count}, {} before", count_words(before)));
     if seen.kept > 0 {
-        finding = finding.evidence("Kept alive", format!("{} by the queue alone", bytes_words(fraction(seen.kept))));
+        finding = finding
+            .evidence("Kept alive", format!("{} by the queue alone", bytes_words(fraction(seen.kept))));
     }
     match verdict {
         Verdict::Blocked => finding

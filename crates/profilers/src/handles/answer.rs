@@ -42,7 +42,13 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let stacks = seen.changes.makers.iter().filter(|maker| HOLDING.contains(&maker.kind));
     let stacks = stacks.map(|maker| (maker.counts.left(), maker.frames.clone()));
     let stacks: Vec<_> = stacks.filter(|(left, _)| *left > 0).collect();
-    sections.extend(stack_section("stacks", "Stacks that leave handles behind", Unit::Count, stacks, top.min(3)));
+    sections.extend(stack_section(
+        "stacks",
+        "Stacks that leave handles behind",
+        Unit::Count,
+        stacks,
+        top.min(3),
+    ));
     let mut notes = notes(seen);
     notes.extend(about.notes);
     Answer {
@@ -80,7 +86,8 @@ fn leaks(seen: &Seen, least: u64) -> Vec<Finding> {
         // Handles that were freed and are older may be of this kind: then as many are freed as are made.
         let left = all.left().saturating_sub(seen.changes.older);
         let is_leak = left >= least && left >= all.made / 2 && left <= seen.population.count(kind);
-        let Some(maker) = seen.changes.makers.iter().find(|maker| maker.kind == kind).filter(|_| is_leak) else {
+        let Some(maker) = seen.changes.makers.iter().find(|maker| maker.kind == kind).filter(|_| is_leak)
+        else {
             continue;
         };
         let hourly = per_second(left, seen.window) * HOUR.as_secs_f64();
@@ -122,9 +129,10 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
     let maker = seen.changes.makers.iter().filter(|maker| maker.kind == HandleKind::Pinned);
     let maker = maker.max_by_key(|maker| maker.counts.made).and_then(|maker| Some((maker, maker.method()?)));
     if let Some((maker, method)) = maker {
-        finding = finding
-            .culprit(blame::method(method))
-            .evidence("Pins made", format!("{} within {}", count_words(maker.counts.made), format_duration(seen.window)));
+        finding = finding.culprit(blame::method(method)).evidence(
+            "Pins made",
+            format!("{} within {}", count_words(maker.counts.made), format_duration(seen.window)),
+        );
     } else if let Some(holder) = rows.first().and_then(|row| row.holder.as_ref()) {
         finding = finding.culprit(Culprit::new(CulpritKind::Type, &*holder.0));
     }
@@ -132,7 +140,10 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
         finding = finding.evidence("Most are", type_words(row));
     }
     if in_the_way.is_some() {
-        finding = finding.evidence("In the way", format!("{} of {} lie in generations 0 to 2", count_words(count), count_words(pinned)));
+        finding = finding.evidence(
+            "In the way",
+            format!("{} of {} lie in generations 0 to 2", count_words(count), count_words(pinned)),
+        );
     }
     Some(
         finding
@@ -230,7 +241,9 @@ fn notes(seen: &Seen) -> Vec<String> {
             .to_owned(),
     );
     if seen.window < SHORTEST_PROOF {
-        notes.push("the window is too short to say what leaks: give it some seconds with --duration".to_owned());
+        notes.push(
+            "the window is too short to say what leaks: give it some seconds with --duration".to_owned(),
+        );
     }
     notes
 }

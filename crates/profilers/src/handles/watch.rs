@@ -102,11 +102,7 @@ impl Changes {
             frames: stack.map(|stack| watched.frames(stack)).unwrap_or_default(),
             counts: **counts,
         };
-        Changes {
-            makers: made.iter().map(maker).collect(),
-            older: watch.older,
-            unfollowed: watch.unfollowed,
-        }
+        Changes { makers: made.iter().map(maker).collect(), older: watch.older, unfollowed: watch.unfollowed }
     }
 
     /// Of all makers of a kind together.

@@ -67,7 +67,8 @@ mod tests {
 
     fn graph(root: RootKind, name: Option<&str>, length: u64) -> HeapGraph {
         let mut builder = GraphBuilder::new();
-        let list = builder.add_type("System.Collections.Generic.List<Shop.Order>", Some("System.Private.CoreLib.dll"));
+        let list = builder
+            .add_type("System.Collections.Generic.List<Shop.Order>", Some("System.Private.CoreLib.dll"));
         let order = builder.add_type("Shop.Order", Some("Shop.dll"));
         let text = builder.add_type("System.String", Some("System.Private.CoreLib.dll"));
         builder.object(Address(0x1000), list, 32, 1).expect("an object");

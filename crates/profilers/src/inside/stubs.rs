@@ -41,12 +41,9 @@ pub(crate) fn follow(
             Next::At(_) => None,
         });
         let stored: Vec<(u64, u32)> = stored.collect();
-        let mut words = if stored.is_empty() {
-            Vec::new()
-        } else {
-            guest.ask_running(|agent| agent.memory(&stored))?
-        }
-        .into_iter();
+        let mut words =
+            if stored.is_empty() { Vec::new() } else { guest.ask_running(|agent| agent.memory(&stored))? }
+                .into_iter();
         ends.clear();
         for (pointer, next) in nexts {
             let target = match next {

@@ -11,7 +11,7 @@ impl Kind {
             Kind::Timers => "timer-leak",
             Kind::FinalizerQueue => "finalizer-queue-growth",
             Kind::WeakTable { .. } => "weak-table-leak",
-            Kind::ThreadStatic => "thread-static-leak",
+            Kind::ThreadStatic { .. } => "thread-static-leak",
             Kind::Registrations | Kind::Handles { .. } | Kind::GcHandles => "handle-leak",
             Kind::Closures => "closure-leak",
             Kind::Cache => "cache-growth",
@@ -47,7 +47,7 @@ impl Kind {
                 format!("An entry of a ConditionalWeakTable lives as long as its key: find out who keeps the {key} alive, or take entries out again."),
                 "If the keys are meant to live on, bound what the values collect.".to_owned(),
             ],
-            Kind::ThreadStatic => vec![
+            Kind::ThreadStatic { .. } => vec![
                 "Bound what each thread keeps, and empty it when its work is done: pool threads live as long as the process.".to_owned(),
                 "A [ThreadStatic] or ThreadLocal is no place for data of one request: pass that along, or use AsyncLocal.".to_owned(),
             ],

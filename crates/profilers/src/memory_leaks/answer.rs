@@ -196,7 +196,7 @@ fn title(leak: &Leak) -> String {
         Kind::WeakTable { table: None, key } => {
             format!("A ConditionalWeakTable keeps {what} for each {key}, which does not die")
         }
-        Kind::ThreadStatic => format!("Threads keep more and more {what} in {place}"),
+        Kind::ThreadStatic { .. } => format!("Threads keep more and more {what} in {place}"),
         Kind::Registrations => {
             format!("Callbacks of {what} stay registered with a CancellationToken that lives on")
         }

@@ -25,7 +25,7 @@ pub(super) enum Kind {
     /// Values that hang on keys of a table which do not die.
     WeakTable { table: Option<String>, key: String },
     /// What each thread keeps for itself.
-    ThreadStatic,
+    ThreadStatic { fields: Vec<String> },
     /// Callbacks of a token source that are never given back.
     Registrations,
     /// Handles of the operating system that are not closed.
@@ -110,9 +110,10 @@ impl Judge<'_> {
             objects: unit.seen.iter().map(|seen| seen.own.objects).collect(),
             bytes: unit.seen.iter().map(|seen| seen.with_below).collect(),
             retained: self.retained(payload.type_name()),
-            way: self.steps(&way),
+            way: self.steps(&way, &kind),
             rises: unit.rises(),
-            is_named: matches!(&root.what, What::Root { name: Some(_), .. }),
+            is_named: matches!(&root.what, What::Root { name: Some(_), .. })
+                || matches!(&kind, Kind::ThreadStatic { fields } if fields.len() == 1),
             swells: site.swells,
             kind,
         }
@@ -174,8 +175,10 @@ impl Judge<'_> {
         }) {
             return Kind::Handles { of };
         }
+        if let Some(fields) = self.thread_static(way) {
+            return Kind::ThreadStatic { fields };
+        }
         match root {
-            RootKind::ThreadStaticField => return Kind::ThreadStatic,
             RootKind::StrongHandle | RootKind::PinnedHandle if way.len() == 2 => return Kind::GcHandles,
             _ => {}
         }
@@ -228,6 +231,26 @@ impl Judge<'_> {
         };
         let subscriber = self.named(&self.places.all[site.payload]);
         Some(Kind::EventHandlers { event, subscriber })
+    }
+
+    /// The fields of threads that the way may begin with. The runtime's events do not name them: it keeps their objects in
+    /// tables that hang on handles or, from .NET 9 on, on the threads themselves.
+    fn thread_static(&mut self, way: &[usize]) -> Option<Vec<String>> {
+        let What::Root { kind, name } = &self.places.all[way[0]].what else { return None };
+        if *kind == RootKind::ThreadStaticField {
+            return Some(name.iter().map(ToString::to_string).collect());
+        }
+        let in_table = self.places.all[*way.get(1)?].type_name() == "System.Object[]";
+        if name.is_some() || !in_table {
+            return None;
+        }
+        let held = way
+            .iter()
+            .skip(2)
+            .map(|&at| self.places.all[at].type_name())
+            .find(|name| *name != "System.Object[]")?;
+        let modules = self.modules();
+        Some(self.metadata.thread_statics(held, &modules)).filter(|fields| !fields.is_empty())
     }
 
     /// Whether a dependent handle is on the way to what is added.
@@ -321,12 +344,21 @@ impl Judge<'_> {
         (field, collection.map(|place| place.type_name().to_owned()))
     }
 
-    fn steps(&mut self, way: &[usize]) -> Vec<Step> {
+    fn steps(&mut self, way: &[usize], kind: &Kind) -> Vec<Step> {
         let mut steps = Vec::with_capacity(way.len());
         for (number, &at) in way.iter().enumerate() {
             let place = &self.places.all[at];
             let label = match &place.what {
-                What::Root { kind, name } => heap_reports::root_label(*kind, name.as_deref()),
+                What::Root { kind: root, name } => match kind {
+                    Kind::ThreadStatic { fields } if name.is_none() => {
+                        format!(
+                            "{} (thread-static {})",
+                            heap_reports::root_label(*root, None),
+                            fields.join(" or ")
+                        )
+                    }
+                    _ => heap_reports::root_label(*root, name.as_deref()),
+                },
                 What::Type(name) => {
                     let above = number.checked_sub(1).map(|above| &self.places.all[way[above]]);
                     let field = above.and_then(|above| self.field_between(above, place));
@@ -359,6 +391,7 @@ fn blamed(kind: &Kind, field: Option<String>, what: &str) -> Blamed {
         Kind::EventHandlers { event, .. } => Blamed::Field(event.clone()),
         Kind::Async { method: Some(method) } => Blamed::Method(method.clone()),
         Kind::WeakTable { table: Some(table), .. } => Blamed::Field(table.clone()),
+        Kind::ThreadStatic { fields } if !fields.is_empty() => Blamed::Field(fields.join(" or ")),
         Kind::Timers | Kind::FinalizerQueue | Kind::GcHandles | Kind::Locals => Blamed::Type(what.to_owned()),
         _ => field.map_or_else(|| Blamed::Type(what.to_owned()), Blamed::Field),
     }

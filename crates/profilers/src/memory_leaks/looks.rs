@@ -53,11 +53,11 @@ pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
         apart = run.duration / u32::try_from(left.saturating_sub(1).max(1)).unwrap_or(u32::MAX);
     }
     let mut end = WindowEnd::Completed;
-    let first = Instant::now();
     let before = window;
+    let mut first = None;
     loop {
         let (taken, said) = heap::take(run)?;
-        window = before + first.elapsed();
+        window = before + first.get_or_insert_with(Instant::now).elapsed();
         if let Err(error) =
             run.control.keep_heap(&gathering.sights.len().saturating_add(1).to_string(), &taken.graph)
         {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use heap_collector::Assemblies;
-use static_fields::{TypeDefinition, type_definitions};
+use static_fields::{TypeDefinition, thread_statics, type_definitions};
 
 use super::types::{base, base_of_metadata, is_framework_module, state_machine};
 
@@ -105,6 +105,29 @@ impl<'a> Metadata<'a> {
             }
         }
         if exact.is_empty() { vague } else { exact }
+    }
+
+    /// The `[ThreadStatic]` fields of these modules that may hold an object of a type.
+    pub(super) fn thread_statics(&mut self, held: &str, modules: &[Box<str>]) -> Vec<String> {
+        let held = base(held);
+        let mut found = Vec::new();
+        for module in modules {
+            let file = module.rsplit(['/', '\\']).next().unwrap_or(module);
+            if is_framework_module(file) {
+                continue;
+            }
+            let fields = self.assemblies.bytes(module).and_then(|bytes| thread_statics(&bytes).ok());
+            for field in fields.into_iter().flatten() {
+                if field.type_name.is_some_and(|its_type| base_of_metadata(&its_type) == held) {
+                    found.push(format!(
+                        "{}.{}",
+                        base_of_metadata(&field.owner).replace('+', "."),
+                        field.name
+                    ));
+                }
+            }
+        }
+        found
     }
 
     /// The method of an `async` operation with its type, `Shop.Hub.WaitAsync`, if one of these modules has it alone.

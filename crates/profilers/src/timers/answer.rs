@@ -81,12 +81,11 @@ fn finding(seen: &Seen, group: &Group, least: u64) -> Option<Finding> {
     let window = format_duration(seen.window);
     let now = count_words(group.now);
     let (title, confidence) = match verdict {
-        Verdict::Grows => {
-            (format!("{now} timers of one callback, and they become more"), Confidence::High)
-        }
+        Verdict::Grows => (format!("{now} timers of one callback, and they become more"), Confidence::High),
         Verdict::Many => (format!("{now} timers of one callback"), Confidence::Medium),
     };
-    let kind = if group.method || group.kind == Kind::Delay { CulpritKind::Method } else { CulpritKind::Type };
+    let kind =
+        if group.method || group.kind == Kind::Delay { CulpritKind::Method } else { CulpritKind::Type };
     let culprit = Culprit { kind, ..blame::method(&group.frame) };
     let mut finding = Finding::new("timer-leak", Severity::Warning, confidence, title)
         .culprit(culprit)
@@ -94,8 +93,8 @@ fn finding(seen: &Seen, group: &Group, least: u64) -> Option<Finding> {
     if verdict == Verdict::Grows {
         let hourly = per_second(group.growth(), seen.window) * HOUR.as_secs_f64();
         let growth = count_words(group.growth());
-        finding = finding
-            .evidence("Growth", format!("{growth} within {window}, {} an hour", rate_words(hourly)));
+        finding =
+            finding.evidence("Growth", format!("{growth} within {window}, {} an hour", rate_words(hourly)));
     }
     finding = finding.evidence("Every", period_words(group));
     if let Some(state) = &group.state {
@@ -147,7 +146,6 @@ fn table(seen: &Seen, top: usize) -> Section {
         Column::new("every", "Every", Unit::Text),
         Column::new("due", "Set to", Unit::Text),
         Column::new("callback", "Calls, or is awaited by", Unit::Text),
-        Column::new("state", "With", Unit::Text),
     ]);
     for group in seen.groups.iter().take(top) {
         table.push([
@@ -156,8 +154,10 @@ fn table(seen: &Seen, top: usize) -> Section {
             Cell::from(group.kind.words()),
             Cell::from(period_words(group)),
             Cell::from(due_words(group)),
-            Cell::from(blame::place(&group.frame)),
-            group.state.clone().map_or(Cell::Missing, Cell::from),
+            Cell::from(match &group.state {
+                Some(state) => format!("{} with {state}", blame::place(&group.frame)),
+                None => blame::place(&group.frame),
+            }),
         ]);
     }
     table.omitted_rows = seen.groups.len().saturating_sub(top) as u64;

@@ -126,7 +126,9 @@ impl Wish for TimerQueues {
         look.follow.push((timer.id, bytes(timer.state)?));
         let mut lead = |id: TypeId, to: Option<usize>, length: usize| {
             if let (Some(to), Some(length)) = (to.and_then(bytes), bytes(length)) {
-                look.picks.push(Pick { id, bytes: length, all: false, without: (0, 0) });
+                // Nearly each timer has a callback of its own; to copy them in the walk is quicker than to follow.
+                let all = types.get(id).is_some_and(|described| described.name == CALLBACK);
+                look.picks.push(Pick { id, bytes: length, all, without: (0, 0) });
                 look.follow.push((id, to));
             }
         };

@@ -53,7 +53,7 @@ impl<'a> Names<'a> {
             }
         }
         let mut groups: Vec<Group> = groups.into_values().collect();
-        groups.sort_by(|a, b| (b.now, b.before).cmp(&(a.now, a.before)));
+        groups.sort_by_key(|group| std::cmp::Reverse((group.now, group.before)));
         groups
     }
 

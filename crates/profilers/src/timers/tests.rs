@@ -58,7 +58,8 @@ fn the_report_looks_as_accepted() {
         period: Some(1000),
         ..group(Kind::Elapsed, "Shop.Watch", 1500, 1500)
     };
-    let delays = Group { period: None, due: (5, 60_000), ..group(Kind::Delay, "Shop.Feed.PollAsync", 12, 11) };
+    let delays =
+        Group { period: None, due: (5, 60_000), ..group(Kind::Delay, "Shop.Feed.PollAsync", 12, 11) };
     let cancels = Group {
         period: None,
         frame: frame("CancellationTokenSource.CancelAfter", ""),
