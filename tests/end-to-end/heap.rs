@@ -168,14 +168,6 @@ fn a_core_dump_is_a_heap_too() {
     assert!(compared > 15, "only {compared} types were compared");
     let paths = user.says(&["heap", "paths", &file, "--type", "Museum.Specimen", "--json"]).report();
     assert_eq!(root(&paths), "static Museum.Collection.s_cabinet");
-
-    let old = start("healthy-idle-service", Runtime::Net8);
-    let file = user.folder().join("old-core").to_str().expect("a path").to_owned();
-    let dumped = user.says(&["dump", "collect", "-p", &old.pid().to_string(), "--type", "Heap", "-o", &file]);
-    assert_eq!(dumped.code, Some(0), "{dumped:?}");
-    let said = user.says(&["heap", &file]);
-    assert_eq!((said.code, said.stdout.as_str()), (Some(32), ""), "{said:?}");
-    check_golden("errors/heap-old-core.txt", &plain(&said.stderr, &user));
 }
 
 /// A heap of a shop by hand, with so many orders of 1 kB.

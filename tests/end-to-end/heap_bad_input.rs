@@ -41,6 +41,7 @@ fn what_is_no_heap_is_explained() {
         path.to_str().expect("a path").to_owned()
     };
     let cut = write("cut.gcdump", &bytes[..bytes.len() / 2]);
+    let core = write("core", b"\x7fELF\x02\x01\x01");
     let other = write("notes.txt", b"hello");
     let missing = user.folder().join("missing.gcdump").to_str().expect("a path").to_owned();
     for (name, code, arguments) in [
@@ -48,6 +49,7 @@ fn what_is_no_heap_is_explained() {
         ("missing-file", 32, &["heap", &missing]),
         ("cut", 32, &["heap", "types", &cut]),
         ("other-file", 32, &["heap", "paths", &other, "--type", "X"]),
+        ("bad-core", 32, &["heap", &core]),
         ("diff-cut", 32, &["heap", "diff", &good, &cut]),
         ("no-type", 11, &["heap", "paths", &good, "--type", "Zebra"]),
         ("no-filter", 11, &["heap", "types", &good, "--filter", "Zebra"]),

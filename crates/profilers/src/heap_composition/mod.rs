@@ -8,6 +8,7 @@
 //! ```
 
 mod answer;
+mod beside;
 mod causes;
 mod judge;
 mod makers;
@@ -15,6 +16,8 @@ mod native;
 #[cfg(test)]
 mod tests;
 mod told;
+
+pub use self::beside::memory_of;
 
 use std::time::Duration;
 
@@ -204,8 +207,9 @@ struct Looks {
 
 impl Looks {
     fn new(visible: bool, time: Duration) -> Looks {
-        let problem = (!visible)
-            .then(|| "its memory is not known: it lives in another pid namespace, which /proc does not show".to_owned());
+        let problem = (!visible).then(|| {
+            "its memory is not known: it lives in another pid namespace, which /proc does not show".to_owned()
+        });
         Looks { visible, every: time / (LOOKS - 1), seen: Vec::new(), problem }
     }
 

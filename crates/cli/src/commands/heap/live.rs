@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use discovery::DotnetProcess;
 use heap_collector::{Collect, Taken, Wish};
 use heap_reports::{Look, Origin};
-use model::{Body, Cell, Column, Section, Table, Timestamp, Unit, parse_duration};
-use process_view::Process;
+use model::{Timestamp, parse_duration};
 use reports::printable;
 use sessions::{MANIFEST_SCHEMA, Manifest};
 
@@ -60,7 +59,7 @@ pub fn take(
         }
     };
     let origin = origin(&taken, &process, taken_at);
-    let beside = memory(&process, taken.graph.total_size()).into_iter().collect();
+    let beside = profilers::memory_of(&process, &taken.graph).into_iter().collect();
     // Before anything is cut out of it.
     let not_kept = kept_heap::keep(&session, &process, "1", &taken.graph).err().map(Failure::from);
     let name = match &taking.output {
@@ -98,24 +97,4 @@ fn origin(taken: &Taken, process: &DotnetProcess, taken_at: Timestamp) -> Origin
         notes: profilers::heap::notes(taken),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     }
-}
-
-/// The memory of the process as the kernel counts it, so that one sees whether it is the heap at all.
-fn memory(process: &DotnetProcess, objects: u64) -> Option<Section> {
-    let status = process.visible.then(|| Process::new(process.pid).status().ok())??;
-    let (resident, own) = (status.resident_bytes?, status.anonymous_bytes?);
-    let mut table = Table::new([
-        Column::new("bytes", "Bytes", Unit::Bytes),
-        Column::new("what", "Memory of the process", Unit::Text),
-    ]);
-    let beside = own.saturating_sub(objects);
-    for (bytes, what) in [
-        (resident, "resident"),
-        (own, "of its own: without files, with what is swapped out"),
-        (objects, "objects of the managed heap"),
-        (beside, "the rest: holes and free room of the heap, compiled code, stacks, native memory"),
-    ] {
-        table.push([Cell::from(bytes), Cell::from(what)]);
-    }
-    Some(Section::new("memory", "Is it the managed heap?", Body::Table(table)))
 }
