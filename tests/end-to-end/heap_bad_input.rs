@@ -160,6 +160,20 @@ fn a_list_of_a_million_links_has_its_ways_and_its_suspect() {
 }
 
 #[test]
+fn questions_about_a_heap_get_to_the_end_of_a_list_of_a_million_links() {
+    let user = User::new();
+    let target = shared().target("known-heap", Runtime::Net9).arg("links=1000000").start().expect("a target");
+    let pid = target.pid().to_string();
+    for profiler in ["gc-survivors", "memory-leaks"] {
+        let said = user.says(&["run", profiler, "-p", &pid, "-d", "1s", "--allow-pause", "--json"]);
+        assert!(said.report().findings.is_empty(), "{profiler}: {said:?}");
+    }
+    let paths = user.says(&["heap", "paths", "-p", &pid, "--type", "Museum.Link", "--allow-pause", "--json"]);
+    assert!(paths.report().summary.starts_with("1,000,000 Museum.Link with 32 MB"), "{paths:?}");
+    assert!(target.is_alive());
+}
+
+#[test]
 fn a_process_near_its_memory_limit_is_left_alone() {
     if !is_root() {
         return;
