@@ -63,7 +63,7 @@ pub use self::core::{CoreHeap, CoreMemory, graph_of_core};
 pub use error::Error;
 pub use finalizer::FinalizerQueue;
 pub use handles::{Handle, HandleKind};
-pub use layout::{HeapLayout, HeapRange};
+pub use layout::{FreeRegions, HeapLayout, HeapRange};
 pub use memory::GcMemory;
 pub use raw::RawRoots;
 pub use stacks::{Frame, ThreadFrames};

@@ -7,6 +7,8 @@ use native_symbols::{Backing, MemoryMap};
 use runtime_memory::{Memory, ProcessMemory, RuntimeMemory, find_runtime};
 
 use crate::error::Error;
+use crate::finalizer::FinalizerQueue;
+use crate::handles::Handle;
 use crate::layout::{self, HeapLayout};
 use crate::modules::Modules;
 use crate::raw::RawRoots;
@@ -113,8 +115,9 @@ impl<M: Memory> GcMemory<M> {
         Ok(walk.broken)
     }
 
-    /// A type's name as the runtime writes it, and the path of its module.
-    pub(crate) fn type_name(&mut self, method_table: u64) -> Option<(String, Option<String>)> {
+    /// A type's name as the runtime writes it, and the path of its module; none on runtimes that do not describe
+    /// themselves.
+    pub fn type_name(&mut self, method_table: u64) -> Option<(String, Option<String>)> {
         let runtime = &mut self.code.as_mut()?.runtime;
         let name = runtime.type_name(method_table)?;
         let module = runtime.module_of(method_table).and_then(|module| runtime.module_path(module));
@@ -126,6 +129,20 @@ impl<M: Memory> GcMemory<M> {
     pub fn heap(&self) -> HeapLayout {
         self.memory.look_anew();
         layout::read(&self.memory, &self.variables)
+    }
+
+    /// All handles that hold or watch an object now. While the process runs, handles come and go, and objects move.
+    #[must_use]
+    pub fn handles(&self) -> Vec<Handle> {
+        self.memory.look_anew();
+        handles::read(&self.memory, self.variables.handle_tables).found
+    }
+
+    /// The finalizer queue now; none if it could not be read, or changed meanwhile.
+    #[must_use]
+    pub fn finalizer_queue(&self) -> Option<FinalizerQueue> {
+        self.memory.look_anew();
+        finalizer::read(&self.memory, &self.variables)
     }
 
     /// `thread NAME (TID)`.

@@ -234,6 +234,9 @@ fn what_points_nowhere_is_left_out_and_counted() {
         builder.reference(Address(target)).unwrap();
     }
     builder.root(RootKind::Local, None, Address(0x9999)).unwrap();
+    // A word on a stack that is no reference is nothing that was lost.
+    builder.possible_root(RootKind::Local, Some("Main"), Address(0x9999)).unwrap();
+    builder.possible_root(RootKind::Local, Some("Main"), Address(0x2008)).unwrap();
     builder.interior_root(RootKind::PinnedLocal, Some("Main"), Address(0x1010)).unwrap();
     let graph = builder.finish().unwrap();
     assert_eq!(graph.losses().dangling_references, 2);
@@ -243,7 +246,7 @@ fn what_points_nowhere_is_left_out_and_counted() {
     assert_eq!(references, [vec![1, 0], vec![]]);
     assert_eq!(&*graph.type_info(its_type).name, "Type(0xabc)");
     let roots: Vec<_> = graph.roots().map(|(_, root)| (root.kind, root.name)).collect();
-    assert_eq!(roots, [(RootKind::PinnedLocal, Some("Main"))]);
+    assert_eq!(roots, [(RootKind::Local, Some("Main")), (RootKind::PinnedLocal, Some("Main"))]);
     assert_eq!(AddressIndex::new(&graph).find(Address(0x2000)), Some(node(&graph, 1)));
 }
 

@@ -89,6 +89,7 @@ fn the_whole_heap_lies_in_the_ranges_of_generations() {
     }
     assert!(objects.contains_key(Generation::Frozen.label()), "{objects:?}");
     assert_eq!(heap.graph.losses().dangling_references, 0);
+    assert!(heap.layout.free.count < 1000, "{:?}", heap.layout.free);
     for range in &heap.layout.ranges {
         assert!(range.start <= range.end && range.end <= range.committed, "{range:x?}");
     }
