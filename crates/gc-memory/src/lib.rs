@@ -54,6 +54,7 @@ mod stacks;
 mod statics;
 mod tables;
 mod tell;
+mod thread_names;
 mod threads;
 mod variables;
 mod walk;

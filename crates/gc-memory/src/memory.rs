@@ -1,5 +1,6 @@
 //! The collector of a process, found once and read many times.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use model::ProcessId;
@@ -17,7 +18,7 @@ use crate::threads::Threads;
 use crate::variables::Variables;
 use crate::walk::{Met, Walk};
 use crate::whereabouts::Whereabouts;
-use crate::{finalizer, handles, tables};
+use crate::{finalizer, handles, tables, thread_names};
 
 /// The garbage collector of a process, seen through the process's memory. Nothing is sent to the process, and it is
 /// not stopped here: somebody else has to keep its runtime from moving objects while they are read.
@@ -145,11 +146,25 @@ impl<M: Memory> GcMemory<M> {
         finalizer::read(&self.memory, &self.variables)
     }
 
-    /// `thread NAME (TID)`.
-    pub(crate) fn thread_name(&self, os_id: u32) -> String {
-        match self.threads.name(os_id) {
-            Some(name) => format!("thread {name} ({os_id})"),
-            None => format!("thread {os_id}"),
-        }
+    /// `thread NAME (TID)` by number: as the system calls it, or where that is not known as the program does.
+    pub(crate) fn thread_names(&mut self, raw: &RawRoots) -> HashMap<u32, String> {
+        let known = self.code.as_ref().and_then(|code| code.threads.as_ref());
+        let list = known.map_or_else(Vec::new, |known| known.list(&self.memory));
+        let structures: HashMap<u32, u64> =
+            list.iter().map(|thread| (thread.os_id, thread.address)).collect();
+        let of_stacks = raw.stacks.found.iter().map(|stack| stack.os_id);
+        let ids: HashSet<u32> =
+            of_stacks.chain(raw.tables.of_threads.iter().map(|thread| thread.os_id)).collect();
+        let mut name = |os_id: u32| {
+            let own = self.threads.name(os_id).or_else(|| {
+                let runtime = &mut self.code.as_mut()?.runtime;
+                thread_names::name(runtime, *structures.get(&os_id)?)
+            });
+            match own {
+                Some(own) => format!("thread {own} ({os_id})"),
+                None => format!("thread {os_id}"),
+            }
+        };
+        ids.into_iter().map(|os_id| (os_id, name(os_id))).collect()
     }
 }

@@ -47,7 +47,8 @@ fn the_heap_of_a_dump_has_the_objects_and_roots_of_the_program() {
         for name in ["Vault.Room.s_keys", "Vault.Clerk.t_desk"] {
             assert!(names.contains(&name), "{kind:?}: {name}");
         }
-        let is_keeper = |name: &&str| name.starts_with("thread ") && name.ends_with(", Vault.Keeper.Watch");
+        let is_keeper =
+            |name: &&str| name.starts_with("thread keeper (") && name.ends_with(", Vault.Keeper.Watch");
         assert!(names.iter().any(is_keeper), "{kind:?}: {names:?}");
     }
 }

@@ -134,3 +134,22 @@ fn objects_behind_a_blocked_finalizer_are_found() {
         subject.target.resume().unwrap();
     }
 }
+
+#[test]
+fn a_process_that_ended_is_said_to_have_no_roots() {
+    let subject = vault(Runtime::Net9);
+    let mut memory = subject.open();
+    subject.target.kill().unwrap();
+    subject.target.wait_exit(std::time::Duration::from_secs(60)).unwrap();
+    let raw = memory.read_roots(&[]);
+    assert!(raw.handles().is_empty() && raw.finalizer_queue().is_none());
+    let missing = raw.missing().join("; ");
+    assert!(
+        missing.contains("handles could not") && missing.contains("ranges of the heap could not"),
+        "{missing}"
+    );
+    let mut builder = heap_graph::GraphBuilder::new();
+    memory.tell(&raw, &mut builder).expect("nothing is told");
+    let error = gc_memory::GcMemory::open(subject.pid()).expect_err("it is gone");
+    assert!(error.to_string().contains("does not exist"), "{error}");
+}
