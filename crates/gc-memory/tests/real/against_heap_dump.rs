@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gc_memory::HeapLayout;
-use heap_collector::{Wish, take};
+use heap_collector::{Options, ProcessFiles, collect};
 use heap_graph::{HeapGraph, NodeId, RootKind};
+use process_view::Process;
 use testbed::{Runtime, TargetBuilder, shared};
 
 use crate::support::{Patience, Subject};
@@ -53,10 +54,11 @@ fn other_objects(dump: &HeapGraph, ours: &HeapGraph) -> Vec<String> {
 /// Nothing moves in a program that rests, but a thread may work for a moment: the dump is taken anew then.
 fn every_root_is_found(builder: TargetBuilder<'_>) -> HeapLayout {
     let subject = Subject::start(builder);
-    let wish = Wish { allow_pause: true, ..Wish::default() };
+    let client = subject.process.client().expect("a socket");
+    let files = ProcessFiles::of(Process::new(subject.pid()));
     let mut missing = Vec::new();
     for _ in 0..10 {
-        let dump = take(&subject.process, &wish, &mut Patience).expect("a heap dump").graph;
+        let dump = collect(&client, &Options::default(), &files, &mut Patience).expect("a heap dump").graph;
         let outside = subject.still_heap();
         assert_eq!(outside.unnamed_types, 0);
         let ours = held(&outside.graph);
