@@ -58,8 +58,8 @@ impl Variables {
     pub(crate) fn find(memory: &impl Memory, loaded: &Loaded) -> Option<Variables> {
         if let Some(table) = loaded.symbol(memory, DEBUGGER_TABLE) {
             for index in 0..MOST_ENTRIES {
-                let variable = memory.u64(table.checked_add(8 * index)?)?;
-                let pointed = memory.pointer(variable);
+                let variable = table.checked_add(8 * index).and_then(|at| memory.u64(at));
+                let pointed = variable.and_then(|variable| memory.pointer(variable));
                 if let Some(found) = pointed.and_then(|at| Variables::read(memory, at)) {
                     return Some(found);
                 }

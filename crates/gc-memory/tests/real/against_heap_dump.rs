@@ -97,3 +97,10 @@ fn every_root_with_the_server_collector_is_found_from_outside() {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     assert_eq!(layout.is_server, processors > 1, "{layout:?}");
 }
+
+#[test]
+fn every_root_with_a_collector_of_its_own_library_and_segments_is_found_from_outside() {
+    let builder = shared().target("healthy-vault", Runtime::Net9).env("DOTNET_GCName", "libclrgc.so");
+    let layout = every_root_is_found(builder);
+    assert!(!layout.has_regions, "{layout:?}");
+}

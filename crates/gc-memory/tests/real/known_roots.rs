@@ -97,8 +97,9 @@ fn the_whole_heap_lies_in_the_ranges_of_generations() {
 
 #[test]
 fn older_runtimes_give_handles_and_ranges() {
-    for runtime in [Runtime::Net8, Runtime::Net31] {
-        let subject = vault(runtime);
+    for (runtime, server) in [(Runtime::Net8, "0"), (Runtime::Net8, "1"), (Runtime::Net31, "0")] {
+        let builder = shared().target("healthy-vault", runtime).env("DOTNET_gcServer", server);
+        let subject = Subject::start(builder);
         let mut memory = subject.open();
         subject.target.suspend().unwrap();
         let raw = memory.read_roots(&[]);
