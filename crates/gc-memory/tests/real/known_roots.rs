@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gc_memory::{CoreHeap, HandleKind};
 use heap_graph::{Generation, NodeId, RootKind};
-use testbed::{Runtime, shared};
+use testbed::{Namespaces, Runtime, shared};
 
 use crate::support::{Subject, types_at};
 
@@ -50,6 +50,21 @@ fn handles_of_every_kind_are_counted_with_the_types_they_hold() {
 #[test]
 fn static_fields_locals_and_statics_of_threads_have_their_names() {
     let heap = vault(Runtime::Net9).still_heap();
+    names_are_known(&heap);
+}
+
+#[test]
+fn names_are_known_in_a_container_where_threads_have_other_numbers() {
+    if let Err(reason) = Namespaces::available() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let namespaces = Namespaces::PidAndMount { private_tmp: true };
+    let builder = shared().target("healthy-vault", Runtime::Net9).namespaces(namespaces);
+    names_are_known(&Subject::start(builder).still_heap());
+}
+
+fn names_are_known(heap: &CoreHeap) {
     let expected = [
         ("Vault.Room.s_keys", "Vault.Key[]"),
         ("Vault.Room.s_kept", "System.Collections.Generic.List<System.Object>"),
@@ -57,7 +72,7 @@ fn static_fields_locals_and_statics_of_threads_have_their_names() {
         ("Vault.Room.s_spot", "Vault.Spot"),
     ];
     for (name, held) in expected {
-        assert_eq!(held_by(&heap, RootKind::StaticField, name), [held], "{name}");
+        assert_eq!(held_by(heap, RootKind::StaticField, name), [held], "{name}");
     }
     // Of generic types that have no objects.
     for (name, elements) in [("Vault.Shelf<System.String>.Items", 3), ("Vault.Shelf<System.Int32>.Items", 4)]
@@ -66,7 +81,7 @@ fn static_fields_locals_and_statics_of_threads_have_their_names() {
         let sizes = root.iter().flat_map(|(_, root)| root.targets()).map(|node| heap.graph.size(node));
         assert_eq!(sizes.collect::<Vec<_>>(), [24 + 8 * elements], "{name}");
     }
-    assert_eq!(held_by(&heap, RootKind::ThreadStaticField, "Vault.Clerk.t_desk"), ["Vault.Desk"; 3]);
+    assert_eq!(held_by(heap, RootKind::ThreadStaticField, "Vault.Clerk.t_desk"), ["Vault.Desk"; 3]);
     let locals = heap.graph.roots().filter(|(_, root)| root.kind == RootKind::Local);
     let lantern = locals.filter(|(_, root)| {
         let mut types = root.targets().map(|node| &*heap.graph.type_info(heap.graph.type_of(node)).name);
