@@ -66,6 +66,7 @@ mod zombie_threads;
 pub use agent_host::AgentError;
 pub use error::ProfilerError;
 pub use heap_collector::Error as HeapError;
+pub use heap_composition::memory_of;
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, EarlierHeap, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};

@@ -8,6 +8,7 @@
 //! ```
 
 mod answer;
+mod beside;
 mod causes;
 mod judge;
 mod layout;
@@ -16,6 +17,8 @@ mod native;
 #[cfg(test)]
 mod tests;
 mod told;
+
+pub use self::beside::memory_of;
 
 use std::time::Duration;
 
