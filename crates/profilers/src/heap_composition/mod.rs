@@ -47,7 +47,7 @@ static SPEC: Spec = Spec {
     id: "heap-composition",
     name: "Heap composition",
     question: "What is its memory made of, and is it the managed heap?",
-    engine: Engine::EventPipe,
+    engine: Engine::Heap,
     parameters: &[
         Parameter {
             name: "graph",
