@@ -95,7 +95,10 @@ fn collections_begin_and_end_and_stop_all_threads() {
                 }
                 RuntimeEvent::PerHeapHistory(history) => {
                     // The pinned object heap came with .NET 5.
-                    assert!(history.heap == 0 && [4, 5].contains(&history.generations().len()), "{history:?}");
+                    assert!(
+                        history.heap == 0 && [4, 5].contains(&history.generations().len()),
+                        "{history:?}"
+                    );
                     let size: u64 = history.generations().map(|part| part.size_after).sum();
                     assert!(size > 0 && size < 1 << 40, "{history:?}");
                     seen.histories += 1;
