@@ -57,6 +57,10 @@ static SPEC: Spec = Spec {
 /// Room for events in the target.
 const BUFFER_MB: u32 = 64;
 
+const NO_TABLES: &str = "the runtime's tables of handles were not found in its memory: weak and dependent handles are counted only as they are made";
+const NO_MEMORY: &str = "this user may not read the process's memory: weak and dependent handles are counted only as they are \
+                         made, and which objects contain handles is not known";
+
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 struct Seen {
@@ -85,23 +89,25 @@ impl Profiler for Handles {
         about.cost.pauses = cost.pauses;
         about.cost.bytes += cost.bytes;
         let mut population = Population::see(&taken.graph);
-        match tables(run.process.pid) {
-            Ok((handles, mut memory)) => {
-                population.add(&taken.graph, &taken.handles, &handles, &mut memory);
+        if let Some(mut memory) = Outside::open(run.process.pid).filter(|_| run.process.visible) {
+            let handles = tables(run.process.pid);
+            if handles.is_empty() {
+                about.notes.push(NO_TABLES.to_owned());
+                population.find_keepers(&taken.graph, &changes.open, &mut memory);
+            } else {
+                population.add_others(&taken.graph, &taken.handles, &handles, &mut memory);
+                population.find_keepers(&taken.graph, &handles, &mut memory);
             }
-            Err(why) => about.notes.push(format!(
-                "the runtime's tables of handles could not be read ({why}): weak and dependent handles are counted only as \
-                 they are made, and which objects contain handles is not known"
-            )),
+        } else {
+            about.notes.push(NO_MEMORY.to_owned());
         }
         let seen = Seen { population, changes, window: about.measured };
         Ok(answer::answer(&seen, about, run.settings))
     }
 }
 
-/// The handles in the runtime's own tables, read from outside, and the memory that they are in.
-fn tables(pid: ProcessId) -> Result<(Vec<Handle>, Outside), String> {
-    let memory = Outside::open(pid).ok_or("this user may not read the process's memory")?;
-    let mut collector = GcMemory::open(pid).map_err(|error| error.to_string())?;
-    Ok((collector.read_roots(&[]).handles().to_vec(), memory))
+/// The handles in the runtime's own tables, read from outside; none where these are not found.
+fn tables(pid: ProcessId) -> Vec<Handle> {
+    let collector = GcMemory::open(pid);
+    collector.map_or_else(|_| Vec::new(), |mut collector| collector.read_roots(&[]).handles().to_vec())
 }

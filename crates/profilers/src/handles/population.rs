@@ -91,16 +91,8 @@ impl Population {
         Population { rows, all_kinds: false }
     }
 
-    /// Adds what the runtime's own tables tell: kinds that are no roots, and which objects contain handles.
-    pub(super) fn add<M: Memory>(
-        &mut self,
-        graph: &HeapGraph,
-        classes: &HashMap<TypeId, u64>,
-        handles: &[Handle],
-        memory: &mut M,
-    ) {
-        self.all_kinds = true;
-        self.add_others(graph, classes, handles, memory);
+    /// Tells which objects contain handles.
+    pub(super) fn find_keepers<M: Memory>(&mut self, graph: &HeapGraph, handles: &[Handle], memory: &mut M) {
         let mut targets: HashMap<u64, NodeId> = HashMap::new();
         for (_, root) in graph.roots().filter(|(_, root)| kind_of(root.kind).is_some()) {
             targets.extend(root.targets().map(|node| (graph.address(node).0, node)));
@@ -120,14 +112,15 @@ impl Population {
         }
     }
 
-    /// Handles that are no roots, by the types of their objects.
-    fn add_others<M: Memory>(
+    /// Adds handles that are no roots, by the types of their objects, from the runtime's own tables.
+    pub(super) fn add_others<M: Memory>(
         &mut self,
         graph: &HeapGraph,
         classes: &HashMap<TypeId, u64>,
         handles: &[Handle],
         memory: &mut M,
     ) {
+        self.all_kinds = true;
         let by_class: HashMap<u64, TypeId> = classes.iter().map(|(id, class)| (*class, *id)).collect();
         let mut counts: BTreeMap<(HandleKind, Option<TypeId>), u64> = BTreeMap::new();
         let others = handles.iter().map(|handle| (told_kind(handle.kind), handle.object));

@@ -60,7 +60,7 @@ fn own(name: &str, line: u32) -> Frame {
 fn seen(rows: Vec<Row>, makers: Vec<Maker>, older: u64) -> Seen {
     Seen {
         population: Population { rows, all_kinds: true },
-        changes: Changes { makers, older, unfollowed: 0 },
+        changes: Changes { makers, older, ..Changes::default() },
         window: Duration::from_secs(5),
     }
 }
@@ -186,7 +186,8 @@ fn objects_that_contain_handles_are_found_and_weak_ones_are_counted() {
     // The connection has one of the pinned handles, with the bit that marks them; its type is the first word.
     let mut memory = Words([(0x1000, 0x5550), (0x1008, 0x70_0001)].into());
     let owner = graph.types_named("Shop.Connection").next().expect("the type");
-    found.add(&graph, &[(owner, 0x5550)].into(), &handles, &mut memory);
+    found.add_others(&graph, &[(owner, 0x5550)].into(), &handles, &mut memory);
+    found.find_keepers(&graph, &handles, &mut memory);
     let row = |kind, name: &str| {
         found.of(kind).find(|row| row.type_name == name).unwrap_or_else(|| panic!("{name}: {found:?}"))
     };
