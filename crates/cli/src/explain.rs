@@ -155,6 +155,8 @@ impl From<ProfilerError> for Failure {
             ProfilerError::Sampling(error) => error.into(),
             ProfilerError::Agent(error) => error.into(),
             ProfilerError::Heap(error) => error.into(),
+            ProfilerError::Earlier(_) => Failure::new(Code::BadHeapFile, what)
+                .next("name another session (drdotnet sessions list) or another .gcdump file"),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

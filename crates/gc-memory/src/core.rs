@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use core_dumps::CoreFile;
 use heap_graph::{Address, GraphBuilder, HeapGraph, TypeId, readable};
@@ -23,11 +24,32 @@ const DEBUGGER_TABLE: &str = "g_dacTable";
 
 /// The memory of a core dump.
 #[derive(Clone, Debug)]
-pub struct CoreMemory(CoreFile);
+pub struct CoreMemory {
+    core: CoreFile,
+    /// Pointers in the runtime's file as they were in the process, by place: smaller dumps do not have them.
+    pointers: Arc<Vec<(u64, u64)>>,
+}
 
 impl Memory for CoreMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.0.read(address, into)
+        if !self.core.read(address, into) {
+            return false;
+        }
+        // Those that reach into what is wanted; the dump itself has the better word.
+        let from = self.pointers.partition_point(|(place, _)| place.saturating_add(8) <= address);
+        let end = address.saturating_add(into.len() as u64);
+        for &(place, value) in self.pointers.iter().skip(from).take_while(|(place, _)| *place < end) {
+            if self.core.end_of(place).is_some() {
+                continue;
+            }
+            for (index, byte) in (0..).zip(value.to_le_bytes()) {
+                let at = place.wrapping_add(index).wrapping_sub(address);
+                if let Some(there) = usize::try_from(at).ok().and_then(|at| into.get_mut(at)) {
+                    *there = byte;
+                }
+            }
+        }
+        true
     }
 }
 
@@ -50,7 +72,12 @@ pub struct CoreHeap {
 
 /// Reads the heap of a core dump of .NET 9 or 10: its objects, also those that nothing refers to any more, and its roots.
 pub fn graph_of_core(path: &Path) -> Result<CoreHeap, Error> {
-    open(path)?.graph_from_outside(&[])
+    let heap = open(path)?.graph_from_outside(&[])?;
+    if heap.graph.node_count() == 0 {
+        let what = "it does not have the heap; a dump of kind Full or Heap has it";
+        return Err(Error::Core { path: path.to_owned(), what });
+    }
+    Ok(heap)
 }
 
 impl<M: Memory> GcMemory<M> {
@@ -89,9 +116,10 @@ impl<M: Memory> GcMemory<M> {
 /// Finds the collector in a core dump.
 fn open(path: &Path) -> Result<GcMemory<CoreMemory>, Error> {
     let core = CoreFile::open(path)?;
-    let memory = CoreMemory(core.clone());
+    let mut memory = CoreMemory { core: core.clone(), pointers: Arc::default() };
     let refused = |what| Error::Core { path: path.to_owned(), what };
     let (loaded, file) = find(&memory, &core).ok_or(refused("it has no .NET runtime in it"))?;
+    memory.pointers = Arc::new(loaded.relocated(&memory));
     let runtime = RuntimeMemory::of(ProcessId(0), memory.clone(), &loaded, &file).map_err(|error| match error {
         runtime_memory::Error::TooOld { .. } => refused(
             "its runtime is .NET 8 or older, which does not describe its memory; take the heap from the running process",
@@ -99,11 +127,11 @@ fn open(path: &Path) -> Result<GcMemory<CoreMemory>, Error> {
         runtime_memory::Error::NoRuntime { .. } => refused("its runtime had not started yet"),
         runtime_memory::Error::Architecture { .. } => refused("its runtime is not for x64"),
         _ => refused(
-            "its runtime's description of itself is not in it or not understood; a dump of kind Full or Heap has it",
+            "its runtime's description of itself is not in it or not understood; a dump of kind Full has it",
         ),
     })?;
     let variables = Variables::find(&memory, &loaded)
-        .ok_or(refused("its garbage collector was not found; a dump of kind Full or Heap has it"))?;
+        .ok_or(refused("its garbage collector was not found; a dump of kind Full has it"))?;
     Ok(GcMemory::with(memory, variables, Some(runtime), Whereabouts::Core(core)))
 }
 

@@ -21,6 +21,8 @@ const BLOCK_KINDS: usize = 1560;
 const USER_DATA: usize = 1680;
 const TAILS: usize = 1920;
 const NO_BLOCK: u8 = 0xff;
+/// So much of a table is looked at for its list of segments.
+const TABLE_HEAD: usize = 512;
 /// Kinds that a runtime knows: 12 up to .NET 9, 13 since.
 const KINDS: [usize; 2] = [12, 13];
 /// Most maps, tables of a bucket, and segments in all: 7.8 million handles.
@@ -174,13 +176,15 @@ fn read_tables(
 }
 
 /// The first segment of a table, and how many kinds its runtime knows: only with the right number does the segment
-/// lead back to its table.
+/// lead back to its table. Older runtimes have a lock of unknown size before the list of segments.
 fn first_segment(memory: &impl Memory, table: u64) -> Option<(u64, usize)> {
-    KINDS.into_iter().find_map(|kinds| {
-        let list = (4 * kinds).next_multiple_of(8) as u64;
-        let segment = memory.pointer(table.checked_add(list)?)?;
-        let back = memory.u64(segment.checked_add(links(kinds) as u64 + 8)?)?;
-        (back == table).then_some((segment, kinds))
+    let head = memory.up_to(table, TABLE_HEAD);
+    let words = head.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight));
+    let mut segments = words.filter(|word| *word != 0 && word.is_multiple_of(SEGMENT as u64));
+    segments.find_map(|segment| {
+        let back = |kinds: usize| memory.u64(segment.checked_add(links(kinds) as u64 + 8)?);
+        let kinds = KINDS.into_iter().find(|kinds| back(*kinds) == Some(table))?;
+        Some((segment, kinds))
     })
 }
 

@@ -44,6 +44,7 @@ pub mod decode;
 mod error;
 mod finalizer;
 mod handles;
+mod instances;
 mod layout;
 mod memory;
 mod modules;

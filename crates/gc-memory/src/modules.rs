@@ -10,6 +10,8 @@ use std::collections::HashSet;
 
 use runtime_memory::{Memory, RuntimeMemory};
 
+use crate::instances;
+
 /// Most assemblies, blocks of their list, and types of one module and in all.
 const MOST_ASSEMBLIES: u32 = 1 << 16;
 const MOST_BLOCKS: usize = 4096;
@@ -32,6 +34,8 @@ pub(crate) struct Modules {
     assembly_of_module: u64,
     types: u64,
     table: u64,
+    /// Where a module has its table of instances, if it was found.
+    instances: Option<u64>,
 }
 
 impl Modules {
@@ -49,14 +53,21 @@ impl Modules {
             |offset: &u64| assembly.checked_add(*offset).and_then(|at| memory.u64(at)) == Some(module);
         let module_of_assembly =
             runtime.field("Assembly", "Module").or_else(|| (0..ASSEMBLY).step_by(8).find(points_back))?;
-        let mut modules = Modules { list: 0, module_of_assembly, assembly_of_module, types, table };
+        let instances = instances::find(runtime, module);
+        let mut modules =
+            Modules { list: 0, module_of_assembly, assembly_of_module, types, table, instances };
         let described = runtime.field("AppDomain", "DomainAssemblyList");
         let described = described.or_else(|| runtime.field("AppDomain", "AssemblyList"));
-        let is_list = |offset: &u64| {
-            let list = domain.checked_add(*offset);
-            list.is_some_and(|list| Modules { list, ..modules }.list(memory).contains(&module))
+        // Other lists of the domain have some of the assemblies; the longest has all.
+        let length = |offset: u64| {
+            let list = domain.checked_add(offset)?;
+            let found = Modules { list, ..modules }.list(memory);
+            found.contains(&module).then_some((found.len(), offset))
         };
-        let list = described.filter(is_list).or_else(|| (0..DOMAIN).step_by(8).find(is_list))?;
+        let list = match described.and_then(length) {
+            Some((_, offset)) => offset,
+            None => (0..DOMAIN).step_by(8).filter_map(length).max()?.1,
+        };
         modules.list = domain.checked_add(list)?;
         Some(modules)
     }
@@ -73,6 +84,10 @@ impl Modules {
             let size = block.checked_add(BLOCK_SIZE).and_then(|at| memory.u32(at)).unwrap_or(0);
             for index in 0..u64::from(size).min(left) {
                 modules.extend(self.module_at(memory, block, index));
+                // No list of assemblies, whatever it is.
+                if index > 64 && modules.is_empty() {
+                    return modules;
+                }
             }
             left = left.saturating_sub(u64::from(size));
             match memory.u64(block) {
@@ -94,11 +109,14 @@ impl Modules {
         module_of(entry).or_else(|| module_of(memory.pointer(entry)?))
     }
 
-    /// The method tables of all types of all modules that are loaded. Instances of generic types are not among them.
+    /// The method tables of all types of all modules that are loaded, instances of generic types among them.
     pub(crate) fn types(&self, memory: &impl Memory) -> Vec<u64> {
         let mut types = Vec::new();
         for module in self.list(memory) {
             self.types_of(memory, module, &mut types);
+            if let Some(offset) = self.instances {
+                let _ = instances::read(memory, module, offset, MOST_TYPES, &mut types);
+            }
             if types.len() >= MOST_TYPES {
                 break;
             }

@@ -34,7 +34,8 @@ const LAST_OFFSET: u32 = OFFSET - 6;
 /// Kinds of fields that are references: to an object, or to the box of a value.
 const CLASS: u32 = 0x12;
 const VALUE_TYPE: u32 = 0x11;
-/// The upper bits of a thread static's place say in which array it stands.
+/// The upper bits of a thread static's place say in which array it stands; 0 is that of types that are never unloaded,
+/// the only one that is read.
 const PLACE_KIND: u32 = 24;
 const PLACE: u32 = 0xff_ffff;
 
@@ -47,7 +48,7 @@ pub(crate) enum Place {
     OfThread {
         /// The place of the array in the thread's own one, counted from its first element.
         array: usize,
-        /// Bytes behind the array's beginning.
+        /// Bytes behind the beginning of that array's object.
         offset: u64,
     },
 }
@@ -76,14 +77,11 @@ pub(crate) fn of_type<M: Memory>(
     }
     let base = memory.u64(statics)? & !1;
     let class = runtime.class_of(method_table)?;
-    let thread_array = match memory.u16(class.checked_add(counted)?)? {
-        0 => None,
-        _ => {
-            let place = memory.u32(data.checked_sub(THREAD_PLACES)?.checked_add(THREAD_REFERENCES)?)?;
-            // Only arrays of types that are never unloaded are read.
-            (place >> PLACE_KIND == 0).then(|| usize::try_from(place & PLACE).ok()?.checked_sub(2))?
-        }
-    };
+    let has_thread_statics = memory.u16(class.checked_add(counted)?)? != 0;
+    let place = data.checked_sub(THREAD_PLACES)?.checked_add(THREAD_REFERENCES)?;
+    let thread_array = memory.u32(place).filter(|place| has_thread_statics && place >> PLACE_KIND == 0);
+    // The first two places of a thread's array are its head.
+    let thread_array = thread_array.and_then(|place| usize::try_from(place & PLACE).ok()?.checked_sub(2));
     if base == 0 && thread_array.is_none() {
         return None;
     }

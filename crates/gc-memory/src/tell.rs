@@ -101,8 +101,7 @@ impl<M: Memory> GcMemory<M> {
         for (name, array, offset) in threads {
             for thread in &raw.tables.of_threads {
                 let tables = thread.inner.iter().filter(|(index, _)| *index == array);
-                let slots = tables
-                    .filter_map(|(_, table)| table.at(table.object.checked_add(16)?.checked_add(offset)?));
+                let slots = tables.filter_map(|(_, table)| table.at(table.object.checked_add(offset)?));
                 for object in slots.filter(|object| *object != 0) {
                     builder.root(RootKind::ThreadStaticField, Some(&name), Address(object))?;
                     told.thread_statics += 1;

@@ -247,6 +247,8 @@ impl GraphBuilder {
                 _ => losses.dangling_references += 1,
             }
         }
+        added.sort_unstable();
+        let dependent = added.clone();
         with_more(&mut self.starts, &mut targets, &mut self.fields.of_edge, added)?;
         let mut no_roots = 0;
         let (roots, dangling) = self.roots.resolve(|held| match held {
@@ -269,6 +271,7 @@ impl GraphBuilder {
             fields: self.fields,
             roots,
             generations: Generations::new(self.generations),
+            dependent,
             losses,
             is_64_bit: self.is_64_bit,
             addresses: self.addresses,

@@ -46,6 +46,8 @@ pub struct HeapGraph {
     pub(crate) fields: Fields,
     pub(crate) roots: Roots,
     pub(crate) generations: Generations,
+    /// References that stand for dependent handles, sorted.
+    pub(crate) dependent: Vec<(u32, u32)>,
     pub(crate) losses: Losses,
     pub(crate) is_64_bit: bool,
 }
@@ -137,6 +139,11 @@ impl HeapGraph {
     /// One root.
     pub fn root(&self, id: RootId) -> Root<'_> {
         self.roots.get(id)
+    }
+
+    /// Whether a dependent handle (`ConditionalWeakTable`) leads from one object to another. A `.gcdump` does not tell.
+    pub fn is_dependent(&self, key: NodeId, value: NodeId) -> bool {
+        self.dependent.binary_search(&(key.0, value.0)).is_ok()
     }
 
     /// Where the generations lie; empty when it is not known.

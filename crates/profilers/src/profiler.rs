@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use discovery::DotnetProcess;
-use model::{Cost, Finding, Section, WindowEnd};
+use heap_graph::HeapGraph;
+use model::{Cost, Finding, Section, Timestamp, WindowEnd};
 
 use crate::{Parameter, ProfilerError, Settings};
 
@@ -107,6 +108,28 @@ pub trait Control: Sync {
 
     /// Says how far it is.
     fn progress(&self, elapsed: Duration, total: Duration, note: &str);
+
+    /// Keeps a heap beside the report to come, under a name of its own, for later comparisons. Where nothing is kept,
+    /// nothing happens.
+    fn keep_heap(&self, _name: &str, _graph: &HeapGraph) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The heap that a user means by a session or a file; why not, in words, if there is none.
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
+        Err(format!("{which}: no earlier heaps can be read here"))
+    }
+}
+
+/// A heap that was kept.
+#[derive(Debug)]
+pub struct EarlierHeap {
+    /// Its objects.
+    pub graph: HeapGraph,
+    /// When it was taken, if that is known.
+    pub taken_at: Option<Timestamp>,
+    /// The name of the process, if it is known.
+    pub process: Option<String>,
 }
 
 /// One run of a profiler.

@@ -11,8 +11,11 @@ use crate::duplicate_strings::DuplicateStrings;
 use crate::exceptions::Exceptions;
 use crate::finalizer_queue::FinalizerQueue;
 use crate::gc_pauses::GcPauses;
+use crate::gc_survivors::GcSurvivors;
+use crate::heap_composition::HeapComposition;
 use crate::handles::Handles;
 use crate::kernel::{Cpu, OffCpu};
+use crate::memory_leaks::MemoryLeaks;
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
@@ -41,7 +44,10 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Contention,
     &Exceptions,
     &Allocations,
+    &MemoryLeaks,
     &GcPauses,
+    &GcSurvivors,
+    &HeapComposition,
     &RuntimePauses,
     &DuplicateStrings,
     &Timers,

@@ -2,6 +2,7 @@
 
 mod support;
 
+use model::Severity;
 use profilers::{Engine, PROFILERS};
 use support::look;
 use testbed::{Kind, Runtime, patients};
@@ -34,7 +35,9 @@ fn is_healthy_on(control: &str, runtime: Runtime) {
     let profilers = PROFILERS.iter().map(|profiler| profiler.spec());
     for profiler in profilers.filter(|spec| spec.engine != Engine::Proc).map(|spec| spec.id) {
         let report = look(profiler, &target, 2.0, &[]);
-        assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
+        // What is worth knowing is no complaint: a cache holds much of a healthy heap.
+        let complaints = report.findings.iter().filter(|finding| finding.severity != Severity::Info);
+        assert_eq!(complaints.count(), 0, "{profiler} on {runtime}: {:?}", report.findings);
         assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
     }
 }
@@ -60,12 +63,15 @@ macro_rules! healthy {
 healthy! {
     allocation: "healthy-allocation", OneByOne;
     async_waits: "healthy-async-waits", SideBySide;
+    big_heap: "healthy-big-heap", SideBySide;
+    burst: "healthy-burst", SideBySide;
     busy_aspnet: "healthy-busy-aspnet", OneByOne;
     busy_web: "healthy-busy-web", OneByOne;
     code_shapes: "healthy-code-shapes", SideBySide;
     computation: "healthy-computation", OneByOne;
     consumers: "healthy-consumers", SideBySide;
     idle_service: "healthy-idle-service", SideBySide;
+    known_heap: "known-heap", SideBySide;
     metrics: "healthy-metrics", SideBySide;
     mixed_load: "healthy-mixed-load", OneByOne;
     parked_pool: "healthy-parked-pool", SideBySide;
@@ -73,4 +79,5 @@ healthy! {
     short_locks: "healthy-short-locks", OneByOne;
     starts_children: "healthy-starts-children", SideBySide;
     vault: "healthy-vault", SideBySide;
+    warm_cache: "healthy-warm-cache", SideBySide;
 }

@@ -194,6 +194,8 @@ runtime_events! {
     IncreaseMemoryPressure(allocation::MemoryPressure) = Runtime [200] from 0;
     /// An object holds less memory than before.
     DecreaseMemoryPressure(allocation::MemoryPressure) = Runtime [201] from 0;
+    /// What a collection did to one heap.
+    PerHeapHistory(gc_history::PerHeapHistory<'a>) = Runtime [204] from 3;
     /// How a collection was decided on.
     GlobalHeapHistory(gc_history::GlobalHeapHistory<'a>) = Runtime [205] from 1;
     /// A catch block begins to run.

@@ -66,7 +66,7 @@ pub mod thread_pool;
 pub mod types;
 
 pub use bulk::{Bulk, BulkIter, Record};
-pub use decode::{decode, decode_payload, decode_with_rest};
+pub use decode::{decode, decode_numbered, decode_payload, decode_with_rest};
 pub use error::DecodeError;
 pub use event::RuntimeEvent;
 pub use ids::{

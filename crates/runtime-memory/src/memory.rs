@@ -73,6 +73,9 @@ pub trait Memory {
     /// At most this many bytes; fewer where the memory ends earlier.
     fn up_to(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
+        if self.read(address, &mut bytes) {
+            return bytes;
+        }
         let mut filled = 0;
         while filled < most {
             // To the end of a page at most: what lies behind may not be there.

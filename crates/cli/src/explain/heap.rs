@@ -8,10 +8,10 @@ use reports::value::format_bytes;
 use super::Failure;
 use crate::exit_code::Code;
 
-/// Why there is no heap, and what to do.
-pub fn no_heap(error: Error, process: &DotnetProcess, buffer_mb: u32) -> Failure {
+/// Why there is no heap, and what to do. The size of the buffer is given where the user can choose it.
+pub fn no_heap(error: Error, process: &DotnetProcess, buffer_mb: Option<u32>) -> Failure {
     let who = format!("process {} ({})", process.pid, process.name);
-    explain(error, &who, Some(buffer_mb))
+    explain(error, &who, buffer_mb)
 }
 
 impl From<Error> for Failure {
@@ -49,7 +49,7 @@ fn explain(error: Error, who: &str, buffer_mb: Option<u32>) -> Failure {
                 .next("choose a quiet moment, or one instance of several that can be taken out of service")
         }
         Error::NoRoom { left, limit, needed } => {
-            Failure::new(Code::Unsupported, format!("{who} is near its memory limit: {} are left", format_bytes(left)))
+            Failure::new(Code::NoRoom, format!("{who} is near its memory limit: {} are left", format_bytes(left)))
                 .why(format!(
                     "while its heap is told it may need {} more of its own memory; its container's limit is {}, and beyond \
                      it the kernel would kill it",
@@ -67,7 +67,7 @@ fn explain(error: Error, who: &str, buffer_mb: Option<u32>) -> Failure {
                     "--buffer {}   gives it more room (in its own memory, for as long as the collection takes)",
                     u64::from(buffer) * 4
                 )),
-                None => failure,
+                None => failure.next("drdotnet gcdump collect -p PID --buffer 4096   gives it more room, and writes a file"),
             };
             failure.next("try again when the machine has a processor to spare for this tool")
         }

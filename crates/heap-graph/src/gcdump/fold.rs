@@ -68,6 +68,7 @@ pub(super) fn fold(mut raw: RawGraph) -> Result<HeapGraph, Error> {
         fields: Fields::default(),
         roots,
         generations: Generations::default(),
+        dependent: Vec::new(),
         losses: Losses { clipped_sizes: pseudo.clipped, ..Losses::default() },
         is_64_bit: raw.is_64_bit,
     })

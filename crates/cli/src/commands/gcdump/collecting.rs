@@ -53,14 +53,13 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
     let buffer_mb = how.buffer.unwrap_or_else(|| spare_room(process.pid.0));
     let options = Options { buffer_mb, patience, ..Options::default() };
     announce(&process, how, screen, &interrupt)?;
-    let mut progress =
-        Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
+    let mut progress = Progress::new(screen, &interrupt);
     let files = ProcessFiles::of(Process::new(process.pid));
     let outcome = heap_collector::collect(&client, &options, &files, &mut progress);
     progress.end();
     match outcome {
         Ok(heap) => Ok(Fresh { process, heap }),
-        Err(error) => Err(crate::explain::no_heap(error, &process, buffer_mb)),
+        Err(error) => Err(crate::explain::no_heap(error, &process, Some(buffer_mb))),
     }
 }
 
@@ -102,7 +101,8 @@ fn announce(
     Ok(())
 }
 
-struct Progress<'a> {
+/// Shows how far the collection of a heap is, and listens to Ctrl+C.
+pub struct Progress<'a> {
     screen: &'a Screen,
     interrupt: &'a Interrupt,
     last: Instant,
@@ -110,8 +110,14 @@ struct Progress<'a> {
     told_off: bool,
 }
 
-impl Progress<'_> {
-    fn end(&self) {
+impl<'a> Progress<'a> {
+    /// Nothing is shown yet.
+    pub fn new(screen: &'a Screen, interrupt: &'a Interrupt) -> Progress<'a> {
+        Progress { screen, interrupt, last: Instant::now(), shown: false, told_off: false }
+    }
+
+    /// Takes the line off the screen.
+    pub fn end(&self) {
         if self.shown {
             to_stderr("\r\x1b[K");
         }
