@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
 use gc_memory::{GcMemory, Handle};
+use heap_graph::ShortestPaths;
 use model::{ProcessId, WindowEnd};
 use runtime_events::{keyword, provider};
 
@@ -88,15 +89,16 @@ impl Profiler for Handles {
         about.cost.method = format!("{}; {}", about.cost.method, cost.method);
         about.cost.pauses = cost.pauses;
         about.cost.bytes += cost.bytes;
-        let mut population = Population::see(&taken.graph);
+        let paths = taken.garbage.then(|| ShortestPaths::of(&taken.graph));
+        let mut population = Population::see(&taken.graph, paths.as_ref());
         if let Some(mut memory) = Outside::open(run.process.pid).filter(|_| run.process.visible) {
             let handles = tables(run.process.pid);
             if handles.is_empty() {
                 about.notes.push(NO_TABLES.to_owned());
-                population.find_keepers(&taken.graph, &changes.open, &mut memory);
+                population.find_keepers(&taken.graph, paths.as_ref(), &changes.open, &mut memory);
             } else {
                 population.add_others(&taken.graph, &taken.handles, &handles, &mut memory);
-                population.find_keepers(&taken.graph, &handles, &mut memory);
+                population.find_keepers(&taken.graph, paths.as_ref(), &handles, &mut memory);
             }
         } else {
             about.notes.push(NO_MEMORY.to_owned());
