@@ -229,7 +229,7 @@ fn a_list_of_a_million_links_is_told_in_every_report() {
     let jobs = choose_types(&look, "Job").unwrap();
     assert!(paths(&look, &origin(), &jobs, 10).summary.starts_with("1,000,000 Jobs.Job with 1 GB"));
     assert!(growth(&look, &look, &origin(), 20).findings.is_empty());
-    assert_eq!(suspects(&look, 5)[0].holds.unwrap().1.objects, 1_000_000);
+    assert_eq!(suspects(&look, 5)[0].holds.expect("a small heap").1.objects, 1_000_000);
 }
 
 /// An array of so many references to one object, as a list that is filled with one value.
@@ -237,11 +237,11 @@ fn list(elements: u32) -> HeapGraph {
     let mut builder = GraphBuilder::new();
     let array = builder.add_type("Shop.Order[]", None);
     let order = builder.add_type("Shop.Order", None);
-    builder.object(Address(0x1000), array, 24 + 8 * u64::from(elements), elements).unwrap();
-    (0..elements).for_each(|_| builder.reference(Address(0x100)).unwrap());
-    builder.object(Address(0x100), order, 40, 0).unwrap();
-    builder.root(RootKind::StaticField, Some("Shop.Till.s_open"), Address(0x1000)).unwrap();
-    builder.finish().unwrap()
+    builder.object(Address(0x1000), array, 24 + 8 * u64::from(elements), elements).expect("a small heap");
+    (0..elements).for_each(|_| builder.reference(Address(0x100)).expect("a small heap"));
+    builder.object(Address(0x100), order, 40, 0).expect("a small heap");
+    builder.root(RootKind::StaticField, Some("Shop.Till.s_open"), Address(0x1000)).expect("a small heap");
+    builder.finish().expect("a small heap")
 }
 
 #[test]
