@@ -17,6 +17,7 @@ mod heap_bad_input;
 mod help;
 mod interrupting;
 mod launching;
+mod memory_leaks;
 mod processes;
 mod profiles;
 mod recording;
