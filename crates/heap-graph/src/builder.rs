@@ -206,7 +206,8 @@ impl GraphBuilder {
     }
 
     /// A word that may be a reference to or into an object, as on a stack whose words are not described. If it leads
-    /// to none, it was none.
+    /// to none, it was none. An object that certain roots lead to is left to them: such a word is often stale, and would
+    /// hide who really holds it.
     pub fn possible_root(
         &mut self,
         kind: RootKind,
@@ -251,11 +252,23 @@ impl GraphBuilder {
         let dependent = added.clone();
         with_more(&mut self.starts, &mut targets, &mut self.fields.of_edge, added)?;
         let mut no_roots = 0;
+        let around = |address| index.containing(address, |node| self.sizes.get(node));
+        let certain = match self.roots.targets().any(|held| matches!(held, Held::Perhaps(_))) {
+            true => {
+                let sure = self.roots.targets().filter_map(|held| match held {
+                    Held::Object(address) => index.exact(address),
+                    Held::Within(address) => around(address),
+                    Held::Perhaps(_) => None,
+                });
+                reached(&self.starts, &targets, sure.collect())
+            }
+            false => Vec::new(),
+        };
         let (roots, dangling) = self.roots.resolve(|held| match held {
             Held::Object(address) => index.exact(address),
-            Held::Within(address) => index.containing(address, |node| self.sizes.get(node)),
+            Held::Within(address) => around(address),
             Held::Perhaps(address) => {
-                let found = index.containing(address, |node| self.sizes.get(node));
+                let found = around(address).filter(|&node| !certain[as_index(node)]);
                 no_roots += u64::from(found.is_none());
                 found
             }
@@ -277,6 +290,19 @@ impl GraphBuilder {
             addresses: self.addresses,
         })
     }
+}
+
+/// By object: whether these lead to it.
+fn reached(starts: &[u32], targets: &[u32], mut open: Vec<u32>) -> Vec<bool> {
+    let mut seen = vec![false; starts.len().saturating_sub(1)];
+    while let Some(node) = open.pop() {
+        let node = as_index(node);
+        if !std::mem::replace(&mut seen[node], true) {
+            let references = &targets[as_index(starts[node])..as_index(starts[node + 1])];
+            open.extend(references.iter().filter(|&&target| !seen[as_index(target)]));
+        }
+    }
+    seen
 }
 
 /// Analyses number the roots behind the objects, so both together must fit.
