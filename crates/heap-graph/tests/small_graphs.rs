@@ -384,3 +384,27 @@ fn a_value_that_hangs_on_its_key_is_told_from_a_field() {
     let graph = builder.finish().expect("a graph");
     assert!(graph.is_dependent(nodes[0], nodes[2]) && !graph.is_dependent(nodes[0], nodes[1]));
 }
+
+#[test]
+fn a_doubtful_root_counts_only_where_no_certain_one_leads() {
+    let mut builder = GraphBuilder::new();
+    let its_type = builder.add_type("T", None);
+    // 1 -> 2 hang on a field; 3 -> 4 on a word of a stack alone.
+    for (address, next) in [(0x10, 0x30), (0x30, 0), (0x50, 0x70), (0x70, 0)] {
+        builder.object(Address(address), its_type, 24, u32::from(next != 0)).unwrap();
+        if next != 0 {
+            builder.reference(Address(next)).unwrap();
+        }
+    }
+    builder.root(RootKind::StaticField, Some("T.f"), Address(0x10)).unwrap();
+    for stale in [0x30, 0x38, 0x50, 0x9000] {
+        builder.possible_root(RootKind::Local, Some("thread main"), Address(stale)).unwrap();
+    }
+    let graph = builder.finish().unwrap();
+    assert_eq!(graph.losses().dangling_roots, 0);
+    let dominators = Dominators::of(&graph);
+    let nodes: Vec<NodeId> = graph.nodes().collect();
+    assert_eq!(dominators.retained(nodes[0]), 48, "the stale words do not hold a part of it");
+    assert_eq!(dominators.retained(nodes[2]), 48);
+    assert_eq!(dominators.reachable().objects, 4);
+}
