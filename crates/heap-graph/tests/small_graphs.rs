@@ -133,6 +133,24 @@ fn a_static_field_holds_its_object_once_the_runtimes_table_is_cut() {
 }
 
 #[test]
+fn a_static_field_of_a_thread_holds_its_object_once_the_threads_tables_are_cut() {
+    let objects: &[(&str, u64, &[usize])] = &[
+        ("System.Object[]", 100, &[1]),
+        ("System.Object[]", 50, &[2, 3]),
+        ("Cache", 10, &[]),
+        ("Other", 5, &[]),
+    ];
+    let field = RootKind::ThreadStaticField;
+    let mut graph =
+        heap(objects, &[(field, Some("A.cache"), 2), (field, Some("thread 7, thread statics"), 0)]);
+    assert_eq!(graph.cut_statics_tables(), 1);
+    let dominators = Dominators::of(&graph);
+    let cache = graph.roots().find(|(_, root)| root.name == Some("A.cache")).unwrap().0;
+    assert_eq!(dominators.retained_by_root(cache), 10);
+    assert_eq!(dominators.reachable().bytes, 165);
+}
+
+#[test]
 fn sizes_above_four_gigabytes_add_up() {
     let big = 5_000_000_000;
     let graph = heap(&[("Big", big, &[1]), ("Big", big, &[])], &[(STATIC, None, 0)]);
