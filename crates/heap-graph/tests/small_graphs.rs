@@ -386,6 +386,32 @@ fn a_value_that_hangs_on_its_key_is_told_from_a_field() {
 }
 
 #[test]
+fn paths_from_lasting_roots_pass_by_running_methods() {
+    // static A.a --> 0 --> 1 --> 2        a method is at 1, and at 4, which 3 holds; another at 3
+    let graph = heap(
+        &[
+            ("Store", 1, &[1]),
+            ("List", 1, &[2]),
+            ("Item", 1, &[]),
+            ("This", 1, &[4]),
+            ("Array", 1, &[5]),
+            ("File", 1, &[]),
+        ],
+        &[
+            (STATIC, Some("A.a"), 0),
+            (RootKind::Local, None, 1),
+            (RootKind::Local, None, 4),
+            (RootKind::Local, None, 3),
+        ],
+    );
+    let lengths = |paths: &ShortestPaths| -> Vec<usize> {
+        graph.nodes().map(|node| paths.path(node).map_or(0, |(_, steps)| steps.len())).collect()
+    };
+    assert_eq!(lengths(&ShortestPaths::of(&graph)), [1, 1, 2, 1, 1, 2]);
+    assert_eq!(lengths(&ShortestPaths::from_lasting_roots(&graph)), [1, 2, 3, 1, 2, 3]);
+}
+
+#[test]
 fn a_doubtful_root_counts_only_where_no_certain_one_leads() {
     let mut builder = GraphBuilder::new();
     let its_type = builder.add_type("T", None);
