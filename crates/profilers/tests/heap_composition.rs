@@ -105,12 +105,11 @@ fn a_strangers_program_is_told_too() {
     let report = look("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"]);
     assert!(ids(&report).is_empty(), "{:?}", report.findings);
     assert!(bytes(&report, HEAP, "resident") > 1e6, "{report:?}");
-    assert!(number(&report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 1e6), "{report:?}");
-    // Read from outside: the regions of the heap.
-    assert!(
-        number(&report, "generations", "all", "committed").is_some_and(|bytes| bytes > 1e6),
-        "{report:?}"
-    );
+    // No collection has to happen in it: what is used and committed is read from outside.
+    for column in ["used", "committed"] {
+        let read = number(&report, "generations", "all", column);
+        assert!(read.is_some_and(|bytes| bytes > 1e6), "{column}: {report:?}");
+    }
     assert!(target.is_alive());
 }
 
