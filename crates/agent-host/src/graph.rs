@@ -9,7 +9,7 @@
 //! The target stands still while its heap is told, so slots are emptied before anything else is done. The memory is only
 //! copied from, never mapped: what the other side does to it meanwhile cannot matter.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -80,6 +80,8 @@ pub struct HeapTold<R> {
     pub threads: Vec<ThreadFrames>,
     /// What the types are.
     pub types: Vec<HeapType>,
+    /// The files of modules, by the numbers that events name them by; none for a walk.
+    pub modules: HashMap<u64, String>,
     /// What the look from outside gave; only good if `end.looked`.
     pub looked: Option<R>,
     /// How many threads or types did not fit.
@@ -281,13 +283,16 @@ impl Attached {
         {
             return Err(damaged("fewer objects or references than there were, or more"));
         }
-        let mut types = Vec::new();
+        let (mut types, mut modules) = (Vec::new(), HashMap::new());
         let (left_out, pause) = self.hear_answer(Instant::now() + ANSWER, MOST_PARTS, |part| {
-            let FromAgent::HeapType(told) = part else { return false };
-            types.push(told);
+            match part {
+                FromAgent::HeapType(told) => types.push(told),
+                FromAgent::Module { id, path } => drop(modules.insert(id, path)),
+                _ => return false,
+            }
             true
         })?;
-        Ok(HeapTold { end, pause, bytes, threads, types, looked, left_out })
+        Ok(HeapTold { end, pause, bytes, threads, types, modules, looked, left_out })
     }
 
     /// Empties slots until the agent says that all is told.

@@ -69,8 +69,6 @@ pub enum GraphWay {
     Walk = 1,
     /// By the runtime's events of one full collection (5 and newer).
     Events,
-    /// By what a main profiler is told during one full collection (3.1).
-    Collection,
 }
 
 /// How the heap is to be told.
@@ -96,8 +94,6 @@ pub enum Content {
     Objects,
     /// Events of the runtime.
     Events,
-    /// Roots that the runtime told.
-    Roots,
 }
 
 /// The head of a slot.
@@ -139,7 +135,7 @@ impl SlotHead {
 
     /// From bytes; `number` is what it must be.
     pub fn decode(bytes: &[u8; HEAD_BYTES], number: u64) -> Result<Self, Damage> {
-        use Content::{Events, Frames, FramesEnd, Objects, Roots};
+        use Content::{Events, Frames, FramesEnd, Objects};
         let mut reader = Reader::new(bytes);
         if reader.u64("number of a slot")? != number {
             return Err(reader.damage("number of a slot"));
@@ -149,7 +145,7 @@ impl SlotHead {
             return Err(reader.damage("length of a slot"));
         }
         let code = reader.u32("content of a slot")?;
-        let content = [Frames, FramesEnd, Objects, Events, Roots]
+        let content = [Frames, FramesEnd, Objects, Events]
             .into_iter()
             .find(|content| u32::from(*content as u8) == code)
             .ok_or(reader.damage("content of a slot"))?;
@@ -164,7 +160,7 @@ impl GraphAsk {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damage> {
         let code = reader.u8("way")?;
-        let way = [GraphWay::Walk, GraphWay::Events, GraphWay::Collection]
+        let way = [GraphWay::Walk, GraphWay::Events]
             .into_iter()
             .find(|way| *way as u8 == code)
             .ok_or(reader.damage("way"))?;

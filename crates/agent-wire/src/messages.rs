@@ -202,6 +202,13 @@ pub enum FromAgent {
     Pending(Pending),
     /// Part of an answer: what went through the shared memory.
     GraphEnd(GraphEnd),
+    /// Part of an answer: a module.
+    Module {
+        /// The runtime's id.
+        id: u64,
+        /// Its file.
+        path: String,
+    },
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -336,6 +343,9 @@ impl Message for FromAgent {
             FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
             FromAgent::Pending(pending) => frame(51, |body| pending.write(body)),
             FromAgent::GraphEnd(end) => frame(60, |body| end.write(body)),
+            FromAgent::Module { id, path } => frame(61, |body| {
+                body.u64(*id).text(path);
+            }),
         }
     }
 
@@ -379,6 +389,7 @@ impl Message for FromAgent {
             50 => FromAgent::Chain(Chain::read(&mut reader)?),
             51 => FromAgent::Pending(Pending::read(&mut reader)?),
             60 => FromAgent::GraphEnd(GraphEnd::read(&mut reader)?),
+            61 => FromAgent::Module { id: reader.u64("module")?, path: reader.text("module")? },
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use agent_wire::{
     Ask, Attach, Blocked, Chain, ChainEnd, Class, DEEPEST_STACK, Fault, Field, Follow, FromAgent, FromHost,
-    HeapType, Hello, Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES, MOST_RANGES, Message, Method,
-    Object, Owner, Pause, Pending, Pick, Plan, Range, Reason, Sample, Stack, Stage, ThreadEntry, Token,
-    VERSION, WaitKind, WaitList, class_id,
+    GraphAsk, GraphEnd, GraphWay, HeapType, Hello, Inbox, LONGEST_FRAME, Layout, LockLayout, MOST_BYTES,
+    MOST_RANGES, Message, Method, Object, Owner, Pause, Pending, Pick, Plan, Range, Reason, Sample, Stack,
+    Stage, ThreadEntry, Token, VERSION, WaitKind, WaitList, class_id,
 };
 use proptest::prelude::*;
 
@@ -43,6 +43,9 @@ fn from_agent() -> Vec<FromAgent> {
             pause: Pause { suspending: Duration::from_micros(3), suspended: Duration::from_nanos(5) },
         },
         FromAgent::Refused { stage: Stage::Turn, code: -1 },
+        FromAgent::Refused { stage: Stage::Memory, code: -1 },
+        FromAgent::GraphEnd(GraphEnd { slots: 1, objects: 2, references: 3, looked: true, collections: 4 }),
+        FromAgent::Module { id: 1, path: "/a/b.dll".into() },
         FromAgent::Leaving(Reason::Deadline),
         FromAgent::Detached,
         FromAgent::HeapType(HeapType {
@@ -111,6 +114,7 @@ fn from_host() -> Vec<FromHost> {
         FromHost::Ask(Ask::Owners(local)),
         FromHost::Ask(Ask::AsyncSample),
         FromHost::Ask(Ask::AsyncCensus),
+        FromHost::Ask(Ask::HeapGraph(GraphAsk { way: GraphWay::Events, longest_ms: 5, look_ms: 6 })),
     ]
 }
 

@@ -19,9 +19,6 @@ use crate::files::ProcessFiles;
 use crate::snapshot::{Progress, Snapshot};
 use crate::take::{Taken, Way, Wish, lacks};
 
-/// Numbers from here on are those of the rundown, at the end of a session.
-const RUNDOWN: u16 = 140;
-
 /// The first event of every session, whose number is that of another event of the runtime; that one is of version 1 and more.
 const PROCESS_INFO: (u16, u16) = (1, 0);
 
@@ -68,7 +65,7 @@ impl GraphSink for Sink<'_> {
             }
             let payload = PayloadReader::new(told.payload, PointerSize::Eight);
             let version = EventVersion(told.version.into());
-            match decode_numbered(told.id >= RUNDOWN, told.id.into(), version, payload) {
+            match decode_numbered(told.id.into(), version, payload) {
                 Ok(Some(event)) => snapshot.see(told.at_ns, &event),
                 Ok(None) => {}
                 Err(_) => *undecodable += 1,
@@ -103,7 +100,7 @@ pub(crate) fn events(
         cancelled: false,
     };
     let told = attached.heap_graph(&order, &mut sink, |_| ());
-    let Sink { snapshot, reader, undecodable, cancelled, .. } = sink;
+    let Sink { mut snapshot, reader, undecodable, cancelled, .. } = sink;
     let told = told.map_err(|error| declined(process, error, cancelled, &order))?;
     let mut missing = snapshot.missing();
     missing.undecodable = undecodable;
@@ -114,6 +111,7 @@ pub(crate) fn events(
     if !missing.is_nothing() {
         return Err(Declined::Because(Error::Incomplete(missing).to_string()));
     }
+    snapshot.know_modules(told.modules);
     let files = ProcessFiles::of(Process::new(process.pid));
     Ok(Box::new(move || {
         let (pause, handles) = (snapshot.pause(), snapshot.handles());

@@ -1,16 +1,18 @@
-//! From a running .NET process to the graph of its heap, by way of the runtime's own heap events.
+//! From a running .NET process to the graph of its heap, by the way that costs it least.
 //!
 //! ```text
-//!             +-- session 1: GC, types, heap dump ---> Snapshot (observer) --> GraphBuilder --> HeapGraph
-//!  runtime <--|                    (streams while the collection runs)
-//!             +-- session 2: asks for the collection; ended as soon as it is granted
+//!  take -- Walk:        agent walks the heap, roots read from outside -+--> GraphBuilder --> HeapGraph
+//!          AgentEvents: agent hands on the runtime's heap events ------+
+//!          Events:      +-- session 1: GC, types, heap dump -----------+
+//!           runtime <---|              (streams while the collection runs)
+//!                       +-- session 2: asks for the collection; ended as soon as it is granted
 //! ```
 //!
 //! **In:** a process ([`take`]) or a client ([`collect`]). **Out:** a [`Taken`] heap with the pause that it cost, or an
 //! [`Error`] that says what is missing: a graph with holes is never handed out.
 //!
-//! The runtime makes one full, blocking collection for it and tells every object while all threads are stopped. Asked
-//! for in one session, as other tools do, all of it would be kept in the target's memory until the collection is over:
+//! A walk needs no collection. For events the runtime makes one full, blocking collection and tells every object while all
+//! threads are stopped. Asked for over the socket in one session, as other tools do, all of it would be kept in the target's memory until the collection is over:
 //! a runtime does not send before it has answered, and it answers after the collection. So the first session listens and
 //! the second asks, and the events leave the target while they come.
 //!

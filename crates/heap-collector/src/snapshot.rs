@@ -185,6 +185,11 @@ impl Snapshot {
         self.add(outcome);
     }
 
+    /// The files of modules, from elsewhere.
+    pub(crate) fn know_modules(&mut self, modules: HashMap<u64, String>) {
+        self.modules.extend(modules);
+    }
+
     fn module(&mut self, module: &loader::Module<'_>) {
         self.modules.insert(module.id.0, module.path.to_string());
     }

@@ -165,6 +165,11 @@ impl<T: Copy> RootsBuilder<T> {
         self.edges.len()
     }
 
+    /// All targets that have come.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = T> {
+        self.edges.iter().map(|&(_, target)| target)
+    }
+
     /// Orders the holders and makes objects of the targets. Gives also the number of targets that are none;
     /// a holder that is left with no object is left out.
     pub(crate) fn resolve(self, mut object_of: impl FnMut(T) -> Option<u32>) -> (Roots, u64) {

@@ -234,6 +234,8 @@ fn what_points_nowhere_is_left_out_and_counted() {
         builder.reference(Address(target)).unwrap();
     }
     builder.root(RootKind::Local, None, Address(0x9999)).unwrap();
+    // A word on a stack that is no reference is nothing that was lost.
+    builder.possible_root(RootKind::Local, Some("Main"), Address(0x9999)).unwrap();
     builder.interior_root(RootKind::PinnedLocal, Some("Main"), Address(0x1010)).unwrap();
     let graph = builder.finish().unwrap();
     assert_eq!(graph.losses().dangling_references, 2);
@@ -245,6 +247,29 @@ fn what_points_nowhere_is_left_out_and_counted() {
     let roots: Vec<_> = graph.roots().map(|(_, root)| (root.kind, root.name)).collect();
     assert_eq!(roots, [(RootKind::PinnedLocal, Some("Main"))]);
     assert_eq!(AddressIndex::new(&graph).find(Address(0x2000)), Some(node(&graph, 1)));
+}
+
+#[test]
+fn a_word_that_may_be_a_reference_takes_nothing_away_from_other_roots() {
+    let mut builder = GraphBuilder::new();
+    let its_type = builder.add_type("A", None);
+    for (at, references) in [(0x1000, 1), (0x2000, 0), (0x3000, 1), (0x4000, 0), (0x5000, 0)] {
+        builder.object(Address(at), its_type, 24, references).unwrap();
+    }
+    builder.reference(Address(0x2000)).unwrap();
+    builder.reference(Address(0x4000)).unwrap();
+    builder.dependent_handle(Address(0x2000), Address(0x5000));
+    builder.root(RootKind::StaticField, Some("A.all"), Address(0x1000)).unwrap();
+    for word in [0x1000, 0x2008, 0x3000, 0x4000, 0x5000] {
+        builder.possible_root(RootKind::Local, Some("Main"), Address(word)).unwrap();
+    }
+    let graph = builder.finish().unwrap();
+    assert_eq!(graph.losses().dangling_roots, 0);
+    let local = graph.roots().find(|(_, root)| root.kind == RootKind::Local).unwrap().1;
+    assert_eq!(local.targets().map(NodeId::index).collect::<Vec<_>>(), [2, 3]);
+    let dominators = Dominators::of(&graph);
+    let field = graph.roots().find(|(_, root)| root.kind == RootKind::StaticField).unwrap().0;
+    assert_eq!(dominators.retained_by_root(field), 72);
 }
 
 #[test]
@@ -340,4 +365,28 @@ fn a_value_that_hangs_on_its_key_is_told_from_a_field() {
     builder.dependent_handle(Address(8), Address(24));
     let graph = builder.finish().expect("a graph");
     assert!(graph.is_dependent(nodes[0], nodes[2]) && !graph.is_dependent(nodes[0], nodes[1]));
+}
+
+#[test]
+fn a_doubtful_root_counts_only_where_no_certain_one_leads() {
+    let mut builder = GraphBuilder::new();
+    let its_type = builder.add_type("T", None);
+    // 1 -> 2 hang on a field; 3 -> 4 on a word of a stack alone.
+    for (address, next) in [(0x10, 0x30), (0x30, 0), (0x50, 0x70), (0x70, 0)] {
+        builder.object(Address(address), its_type, 24, u32::from(next != 0)).unwrap();
+        if next != 0 {
+            builder.reference(Address(next)).unwrap();
+        }
+    }
+    builder.root(RootKind::StaticField, Some("T.f"), Address(0x10)).unwrap();
+    for stale in [0x30, 0x38, 0x50, 0x9000] {
+        builder.possible_root(RootKind::Local, Some("thread main"), Address(stale)).unwrap();
+    }
+    let graph = builder.finish().unwrap();
+    assert_eq!(graph.losses().dangling_roots, 0);
+    let dominators = Dominators::of(&graph);
+    let nodes: Vec<NodeId> = graph.nodes().collect();
+    assert_eq!(dominators.retained(nodes[0]), 48, "the stale words do not hold a part of it");
+    assert_eq!(dominators.retained(nodes[2]), 48);
+    assert_eq!(dominators.reachable().objects, 4);
 }

@@ -237,11 +237,11 @@ fn list(elements: u32) -> HeapGraph {
     let mut builder = GraphBuilder::new();
     let array = builder.add_type("Shop.Order[]", None);
     let order = builder.add_type("Shop.Order", None);
-    builder.object(Address(0x1000), array, 24 + 8 * u64::from(elements), elements).unwrap();
-    (0..elements).for_each(|_| builder.reference(Address(0x100)).unwrap());
-    builder.object(Address(0x100), order, 40, 0).unwrap();
-    builder.root(RootKind::StaticField, Some("Shop.Till.s_open"), Address(0x1000)).unwrap();
-    builder.finish().unwrap()
+    builder.object(Address(0x1000), array, 24 + 8 * u64::from(elements), elements).expect("a small heap");
+    (0..elements).for_each(|_| builder.reference(Address(0x100)).expect("a small heap"));
+    builder.object(Address(0x100), order, 40, 0).expect("a small heap");
+    builder.root(RootKind::StaticField, Some("Shop.Till.s_open"), Address(0x1000)).expect("a small heap");
+    builder.finish().expect("a small heap")
 }
 
 #[test]

@@ -115,27 +115,3 @@ fn it_forces_nothing_unless_it_must() {
         assert!(told.iter().any(Option::is_some), "{runtime}: {:?}", report.notes);
     }
 }
-
-#[test]
-#[ignore = "by hand"]
-fn show() {
-    let (profiler, patient) = (std::env::var("PROFILER").unwrap(), std::env::var("PATIENT_ID").unwrap());
-    let settings = std::env::var("SETTINGS").unwrap_or_default();
-    let settings: Vec<&str> = settings.split_whitespace().collect();
-    let seconds: f64 = std::env::var("SECONDS_").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0);
-    for runtime in std::env::var("RUNTIMES").unwrap_or("9".into()).split(',') {
-        let target = match runtime {
-            "10" => testbed::shared().stranger().start().unwrap(),
-            "3.1" => testbed::shared().target(&patient, Runtime::Net31).start().unwrap(),
-            "8" => testbed::shared().target(&patient, Runtime::Net8).start().unwrap(),
-            _ => testbed::shared().target(&patient, Runtime::Net9).start().unwrap(),
-        };
-        if let Ok(maps) = std::env::var("MAPS") {
-            std::fs::copy(format!("/proc/{}/smaps", target.pid()), format!("{maps}-{runtime}")).ok();
-            let text = std::fs::read(format!("/proc/{}/smaps", target.pid())).unwrap();
-            std::fs::write(format!("{maps}-{runtime}"), text).unwrap();
-        }
-        let report = look(&profiler, &target, seconds, &settings);
-        println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
-    }
-}

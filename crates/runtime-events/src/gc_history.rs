@@ -170,7 +170,8 @@ impl CommittedUsage {
         if event.name != "CommittedUsage" {
             return None;
         }
-        let mut numbers = event.data.get(2..)?.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let mut numbers =
+            event.data.get(2..)?.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         Some(CommittedUsage {
             in_use: numbers.next()?,
             to_give_back: numbers.next()?,

@@ -3,6 +3,7 @@
 mod agent;
 mod cpu;
 mod gcdump;
+mod heap;
 mod heap_graph;
 mod names;
 mod ps;
@@ -50,6 +51,12 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "gcdump",
         claim: "a heap leaves the process while it is collected: its pause and its memory",
         run: gcdump::run,
+    },
+    Benchmark {
+        name: "heap",
+        claim: "a heap is told in a pause of under 40 ms for a million objects on 9, of at most 1.3 times the runtime's own on \
+                older ones; under 60 bytes of ours for an object, the target grows by 16 MB at most; 1, 3 and 10 million objects",
+        run: heap::run,
     },
     Benchmark {
         name: "heap-graph",

@@ -11,14 +11,15 @@ use agent_host::{
 use testbed::Runtime;
 
 use crate::killed::host;
-use crate::support::Guest;
+use crate::memory::{forget_peak, peak};
+use crate::support::{Guest, LONG};
 
 /// Objects that do not fit into the shared memory all at once.
 const MANY: &str = "objects=400000";
 
 /// Counts, and remembers what each reference leads to.
 #[derive(Default)]
-struct Counting {
+pub struct Counting {
     objects: u64,
     references: u64,
     by_class: HashMap<u64, u64>,
@@ -62,7 +63,7 @@ impl GraphSink for Counting {
     }
 }
 
-fn order(way: GraphWay) -> GraphOrder {
+pub fn order(way: GraphWay) -> GraphOrder {
     GraphOrder { way, longest: Duration::from_secs(60), look: Duration::from_secs(20), most_bytes: 8 << 30 }
 }
 
@@ -203,9 +204,11 @@ fn a_look_that_takes_too_long_is_not_waited_for_and_that_is_said() {
     let guest = large(Runtime::Net9);
     let mut attached = guest.attach().expect("the agent comes");
     let short = GraphOrder { look: Duration::from_millis(10), ..order(GraphWay::Walk) };
-    let works_on = |_: &[agent_host::ThreadFrames]| guest.still_works();
-    let heap = attached.heap_graph(&short, &mut Counting::default(), works_on).expect("a heap");
+    // This is the illness: far longer than the agent waits.
+    let slow = |_: &[agent_host::ThreadFrames]| std::thread::sleep(Duration::from_secs(2));
+    let heap = attached.heap_graph(&short, &mut Counting::default(), slow).expect("a heap");
     assert!(!heap.end.looked && heap.looked.is_some());
+    assert!(heap.pause.suspended < Duration::from_secs(2), "{:?}", heap.pause);
     assert!(attached.leave().expect("it leaves").confirmed);
 }
 
@@ -272,6 +275,8 @@ fn events_of_a_collection_are_handed_on_and_the_next_visit_is_as_ever() {
                 let mut sink = Events::default();
                 let heap = attached.heap_graph(&order(GraphWay::Events), &mut sink, |_| ()).expect("a heap");
                 assert_eq!((heap.end.objects, heap.end.collections), (sink.reader.events, 1), "{runtime}");
+                let library = |path: &String| path.ends_with("System.Private.CoreLib.dll");
+                assert!(heap.modules.values().any(library), "{runtime}: {:?}", heap.modules);
                 assert!(sink.reader.is_whole() && sink.lists_of_objects > 0, "{runtime}");
             }
             assert!(!attached.stacks().expect("stacks").stacks.is_empty());
@@ -285,4 +290,34 @@ fn events_of_a_collection_are_handed_on_and_the_next_visit_is_as_ever() {
     let outcome = attached.heap_graph(&order(GraphWay::Events), &mut Events::default(), |_| ());
     assert!(matches!(outcome, Err(AgentError::Refused { stage: Stage::Heap, .. })), "{outcome:?}");
     assert!(attached.leave().expect("it leaves").confirmed);
+}
+
+/// What docs/clr-profiling.md states, whatever the heap.
+const STATED: u64 = 16 << 20;
+
+#[test]
+fn the_memory_of_the_target_does_not_grow_with_its_heap() {
+    for (runtime, way) in [(Runtime::Net9, GraphWay::Walk), (Runtime::Net8, GraphWay::Events)] {
+        let folder = crate::support::temp_folder();
+        let builder = testbed::shared().target("known-heap", runtime).tmpdir(folder.path());
+        let guest = Guest::started(builder.arg("cells=2000000").ready_within(LONG * 3), folder, "");
+        let mut attached = guest.attach().expect("the agent comes");
+        // What the runtime itself keeps of a first session and a first walk is there after the first answer.
+        let mut ask = || match way {
+            GraphWay::Walk => told(&mut attached, &mut Counting::default()).expect("a heap").bytes,
+            GraphWay::Events => {
+                let mut sink = Events::default();
+                attached.heap_graph(&order(way), &mut sink, |_| ()).expect("a heap").bytes
+            }
+        };
+        ask();
+        let before = guest.vitals().resident;
+        forget_peak(&guest.target);
+        let bytes = ask();
+        let grown = peak(&guest.target).saturating_sub(before);
+        println!("{runtime}: {bytes} bytes told, {grown} bytes grown");
+        assert!(bytes > 2 * STATED, "{runtime}: {bytes} bytes say nothing");
+        assert!(grown <= STATED, "{runtime}: {grown} bytes");
+        assert!(attached.leave().expect("it leaves").confirmed);
+    }
 }

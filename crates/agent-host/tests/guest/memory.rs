@@ -17,11 +17,11 @@ fn resident(target: &Target) -> u64 {
 }
 
 /// The most since [`forget_peak`].
-fn peak(target: &Target) -> u64 {
+pub fn peak(target: &Target) -> u64 {
     Process::new(model::ProcessId(target.pid())).peak_memory().expect("memory")
 }
 
-fn forget_peak(target: &Target) {
+pub fn forget_peak(target: &Target) {
     fs::write(format!("/proc/{}/clear_refs", target.pid()), "5").expect("the kernel forgets the peak");
 }
 

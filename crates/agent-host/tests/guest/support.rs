@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, Pick, Plan, attach, find_lock_layout};
+use agent_host::{AgentError, Attached, GraphWay, Options, Pick, Plan, attach, find_lock_layout};
 use diagnostics_ipc::Client;
 use discovery::find;
 use model::ProcessId;
@@ -203,6 +203,9 @@ impl Guest {
                 types.iter().filter(|found| found.count > 0).map(|found| pick(found.id)).collect()
             });
             answered(types.map(drop))?;
+            let order = crate::graph::order(GraphWay::Walk);
+            let heap = attached.heap_graph(&order, &mut crate::graph::Counting::default(), |_| ());
+            answered(heap.map(drop))?;
             answered(attached.objects(Plan { picks, ..Plan::default() }).map(drop))?;
         }
         let layout = match find_lock_layout(self.pid(), attached) {

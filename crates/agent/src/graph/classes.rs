@@ -84,6 +84,7 @@ impl Classes {
 
     /// Asks about the types that may be gone when the runtime runs again. Their names are left to whoever has their file.
     pub(super) fn describe_collectible(&mut self, info: &Info, _: &Suspended<'_>) {
+        let version = info.version();
         let mut at = 0;
         while let Some(&class) = self.collectible.get(at) {
             at += 1;
@@ -92,7 +93,7 @@ impl Classes {
                 // What has no method table of its own may go with it.
                 let head = if other.0 % 8 == 0 { word(other.0 as u64) } else { None };
                 self.meet_anew(other, || {
-                    head.is_none_or(|head| can_be_unloaded((head & 0xFFFF_FFFF) as u32))
+                    head.is_none_or(|head| can_be_unloaded((head & 0xFFFF_FFFF) as u32, version))
                 });
             }
             let path = info.module(module).map_or(String::new(), |found| found.name);

@@ -25,6 +25,7 @@ pub(crate) struct Graph {
     end: GraphEnd,
     left_out: u32,
     classes: Option<classes::Classes>,
+    modules: Vec<(u64, String)>,
     pause: Pause,
 }
 
@@ -36,7 +37,6 @@ pub(crate) fn graph(visit: &Visit, line: &Line, ask: GraphAsk) -> Result<Graph, 
     match ask.way {
         GraphWay::Walk => walk::look(visit, ring, ask),
         GraphWay::Events => events::look(visit, ring, ask),
-        GraphWay::Collection => Err(Refusal { stage: Stage::Heap, code: HResult::E_NOINTERFACE }),
     }
 }
 
@@ -55,6 +55,9 @@ impl Graph {
         say(FromAgent::GraphEnd(self.end))?;
         if let Some(classes) = self.classes {
             left_out = left_out.saturating_add(classes.tell(info, &mut say)?);
+        }
+        for (id, path) in self.modules {
+            say(FromAgent::Module { id, path })?;
         }
         say(FromAgent::Answered { left_out, pause: self.pause })
     }

@@ -69,7 +69,7 @@ pub(super) fn look(visit: &Visit, mut ring: Ring, ask: GraphAsk) -> Result<Graph
     drop(turn);
     let slots = ring.given;
     let end = agent_wire::GraphEnd { slots, objects, references, looked, collections: 0 };
-    Ok(Graph { end, left_out: frames.left_out, classes: Some(classes), pause })
+    Ok(Graph { end, left_out: frames.left_out, classes: Some(classes), modules: Vec::new(), pause })
 }
 
 impl Walker<'_, '_> {

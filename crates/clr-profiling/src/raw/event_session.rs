@@ -23,15 +23,8 @@ pub struct EventSession(u64);
 
 impl Info {
     /// Begins a session of one provider. Events come to [`crate::Profiler::event`] if the mask asks for them
-    /// ([`crate::EventMask::EVENTS`]). Where the keywords ask for a collection, it is over when this returns. With a rundown,
-    /// the runtime tells of its modules and methods when the session ends.
-    pub fn start_events(
-        &self,
-        provider: &str,
-        keywords: u64,
-        level: u32,
-        rundown: bool,
-    ) -> Result<EventSession, HResult> {
+    /// ([`crate::EventMask::EVENTS`]). Where the keywords ask for a collection, it is over when this returns.
+    pub fn start_events(&self, provider: &str, keywords: u64, level: u32) -> Result<EventSession, HResult> {
         let name: Vec<u16> = provider.encode_utf16().chain([0]).collect();
         let mut config = ProviderConfig { name: name.as_ptr(), keywords, level, filter: ptr::null() };
         let mut session = 0;
@@ -40,7 +33,7 @@ impl Info {
             call!(self.reference, InfoSlot::EventPipeStartSession(
                 1 => u32,
                 (&raw mut config).cast::<c_void>() => *mut c_void,
-                i32::from(rundown) => i32,
+                0 => i32,
                 &raw mut session => *mut u64,
             ))?;
         }
@@ -51,11 +44,5 @@ impl Info {
     pub fn stop_events(&self, session: EventSession) -> Result<(), HResult> {
         // SAFETY: a plain number, which the runtime gave us.
         unsafe { call!(self.reference, InfoSlot::EventPipeStopSession(session.0 => u64)) }
-    }
-
-    /// Makes a full, blocking collection and returns when it is over.
-    pub fn collect(&self) -> Result<(), HResult> {
-        // SAFETY: no arguments.
-        unsafe { call!(self.reference, InfoSlot::ForceGC()) }
     }
 }

@@ -20,12 +20,17 @@ use crate::{HResult, ObjectId};
 const HAS_REFERENCES: u32 = 0x0100_0000;
 /// The type can be unloaded: each of its objects keeps it, by a reference that is not in the object.
 const COLLECTIBLE: u32 = 0x0020_0000;
+/// The first version of the interface (9) that walks heaps, and has these flags.
+const WALKS: usize = 15;
 const WORD: usize = size_of::<usize>();
 
-/// Whether objects of a type keep it loaded, by the first word of its method table (9 and newer).
+/// The same before 9.
+const COLLECTIBLE_OLD: u32 = 0x1000_0000;
+
+/// Whether a type can be unloaded, by the first word of its method table and the version of the runtime's interface.
 #[must_use]
-pub fn can_be_unloaded(flags: u32) -> bool {
-    flags & COLLECTIBLE != 0
+pub fn can_be_unloaded(flags: u32, version: usize) -> bool {
+    flags & if version >= WALKS { COLLECTIBLE } else { COLLECTIBLE_OLD } != 0
 }
 
 impl HeapObject<'_> {

@@ -1,11 +1,12 @@
 //! The patient `known-heap`: what it says it made, held against what was taken.
 #![expect(clippy::unwrap_used, reason = "clippy knows test functions, but not the functions that they call")]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use discovery::{DotnetProcess, Options as Find, find};
 use event_session::Going;
-use heap_collector::{Stage, Taken, Watch, Wish, take};
+use heap_collector::{Stage, Taken, Watch, Wish, take, take_by_events};
 use heap_graph::{Dominators, HeapGraph, NodeId, RootKind, ShortestPaths, TypeId};
 use model::ProcessId;
 use testbed::{Runtime, Target, shared};
@@ -24,15 +25,26 @@ impl Watch for Patient {
 pub fn museum(runtime: Runtime, arguments: &[&str]) -> (Target, DotnetProcess) {
     let builder = shared().target("known-heap", runtime);
     let target = arguments.iter().fold(builder, |builder, word| builder.arg(*word)).start().unwrap();
-    let options = Find { timeout: Duration::from_secs(60) };
-    let process = find(ProcessId(target.pid()), &options).unwrap();
+    let process = found(&target);
     (target, process)
 }
 
-/// Takes a heap, however long that stops the program.
+/// A target as it is found.
+pub fn found(target: &Target) -> DotnetProcess {
+    let options = Find { timeout: Duration::from_secs(60) };
+    find(ProcessId(target.pid()), &options).unwrap()
+}
+
+/// Takes a heap by the best way, however long that stops the program.
 pub fn taken(process: &DotnetProcess) -> Taken {
     let wish = Wish { allow_pause: true, ..Wish::default() };
     take(process, &wish, &mut Patient).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Takes a heap by the runtime's events over its socket.
+pub fn taken_by_events(process: &DotnetProcess) -> Taken {
+    let wish = Wish { allow_pause: true, ..Wish::default() };
+    take_by_events(process, &wish, &mut Patient).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A graph with what tests ask of it.
@@ -61,6 +73,16 @@ impl Known {
             .collect();
         let is_one = |node: &NodeId| types.contains(&self.graph.type_of(*node));
         self.graph.nodes().filter(is_one).filter(|&node| self.dominators.is_reachable(node)).collect()
+    }
+
+    /// How many live objects each type has.
+    pub fn census(&self) -> BTreeMap<String, u64> {
+        let mut census = BTreeMap::new();
+        for node in self.graph.nodes().filter(|&node| self.dominators.is_reachable(node)) {
+            let name = inner(&self.graph.type_info(self.graph.type_of(node)).name);
+            *census.entry(name.to_owned()).or_default() += 1;
+        }
+        census
     }
 
     /// Their bytes.

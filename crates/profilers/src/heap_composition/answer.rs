@@ -147,8 +147,8 @@ fn generations(seen: &Composition) -> Section {
     let bytes = Some(managed.bytes()).filter(|bytes| *bytes > 0);
     table.push(["all".into(), bytes.into(), holes.into(), share(holes, bytes), pieces, used, committed]);
     let more = [
-        ("free, kept for later", managed.kept_free),
-        ("committed in all", managed.committed),
+        ("committed then", managed.committed),
+        ("of it kept free", managed.kept_free),
         ("the collector's tables", managed.bookkeeping),
     ];
     for (words, bytes) in more {

@@ -112,7 +112,7 @@ fn known_ranges_of_the_heap_come_before_shapes() {
     let mappings = run(0x7f00_0000_0000, &[(200 << 10, "rw-p", "", 200 << 10)]);
     let view = MemoryView { mappings, left_out: 0 };
     assert!(!Native::of(&view, &[]).heap_found);
-    let known = Native::of(&view, &[0x7f00_0100_0000..0x7f00_0200_0000]);
+    let known = Native::of(&view, std::slice::from_ref(&(0x7f00_0100_0000..0x7f00_0200_0000)));
     assert_eq!(known.used(Use::ManagedHeap), 200 << 20);
 }
 
