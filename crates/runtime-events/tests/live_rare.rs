@@ -7,6 +7,7 @@ mod session;
 use std::collections::BTreeSet;
 
 use diagnostics_ipc::{Rundown, TraceRequest};
+use runtime_events::handle::HandleKind;
 use runtime_events::{RuntimeEvent, keyword};
 use session::{PATIENTS, Subject, runtime_events};
 use testbed::Runtime;
@@ -124,4 +125,33 @@ fn waits_for_other_things_than_locks_are_told_of_since_9() {
         },
         |[starts, stops]| *starts > 2 && *stops > 2,
     );
+}
+
+#[derive(Default)]
+struct Handles {
+    pinned: u64,
+    freed: u64,
+}
+
+#[test]
+fn handles_are_told_of() {
+    for runtime in PATIENTS {
+        let subject = Subject::start("pinned-buffers", runtime);
+        let seen: Handles = subject.watch(
+            &runtime_events(keyword::GC_HANDLE),
+            |seen, _, decoded| match decoded {
+                RuntimeEvent::HandleCreated(made) if made.kind == HandleKind::Pinned => {
+                    assert!(made.handle.0 != 0 && made.object.0 != 0 && made.generation.0 <= 4, "{made:?}");
+                    seen.pinned += 1;
+                }
+                RuntimeEvent::HandleDestroyed(freed) => {
+                    assert!(freed.handle.0 != 0, "{freed:?}");
+                    seen.freed += 1;
+                }
+                _ => {}
+            },
+            |seen| seen.pinned >= 100 && seen.freed >= 100,
+        );
+        println!("{runtime}: {} pinned, {} freed", seen.pinned, seen.freed);
+    }
 }

@@ -18,7 +18,7 @@ use crate::visit::Visit;
 pub(super) const MOST_OBJECTS: usize = 64 * 1024;
 /// Most bytes of them all.
 pub(super) const MOST_BYTES: usize = 8 << 20;
-/// How long references are followed, at most.
+/// How long objects of a plan are read, and then how long references are followed, at most.
 const LONGEST: Duration = Duration::from_millis(300);
 /// Places of the table of objects that are kept; a power of two, and twice as many as objects.
 const PLACES: usize = 2 * MOST_OBJECTS;
@@ -158,7 +158,13 @@ impl Objects {
             objects.walk(&suspended, &wanted)?;
         } else {
             let mut next = Next::default();
-            for samples in plan.samples.chunks(AT_ONCE) {
+            for (part, samples) in plan.samples.chunks(AT_ONCE).enumerate() {
+                if suspended.elapsed() > LONGEST {
+                    let left = plan.samples.len().saturating_sub(part * AT_ONCE);
+                    objects.left_out =
+                        objects.left_out.saturating_add(u32::try_from(left).unwrap_or(u32::MAX));
+                    break;
+                }
                 samples.iter().for_each(|sample| _ = next.add(sample.address));
                 let heads = next.read();
                 for (sample, head) in samples.iter().zip(heads) {

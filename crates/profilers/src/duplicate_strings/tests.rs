@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use heap_graph::{Address, GraphBuilder, HeapGraph, NodeId};
+use heap_graph::{Address, GraphBuilder, HeapGraph, NodeId, ShortestPaths};
 use model::{Cost, Culprit, CulpritKind, Pauses, Redaction, Severity, WindowEnd};
 
 use super::answer::{About, answer};
 use super::strings::{Equal, Found, Reader, size_of};
 use super::{Duplicate, Held, SPEC, Seen};
-use crate::Settings;
-use crate::heap::memory::Memory;
-use crate::profiler::Answer;
+use crate::heap::memory::{Inside, Memory, Outside};
+use crate::profiler::{Answer, Control, Run, Stop};
 use crate::specimen::{check, ids, report};
+use crate::{Settings, heap, inside};
 
 const CLASS: u64 = 0x7000;
 const MEGABYTE: u64 = 1_000_000;
@@ -207,4 +207,43 @@ fn sizes_are_those_of_the_heap() {
     assert_eq!([0, 1, 2, 5, 6].map(size_of), [24, 24, 32, 32, 40]);
     let nodes = graph(&STRINGS).1;
     assert_eq!(Equal::specimen(nodes, 7, "Hamburg").wasted(), 5 * 40);
+}
+
+/// A user who waits.
+struct Patient;
+
+impl Control for Patient {
+    fn wait(&self, time: Duration) -> Stop {
+        std::thread::sleep(time);
+        Stop::TimeOver
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+}
+
+/// Where this user may not read the process's memory, the agent does.
+#[test]
+fn an_agent_reads_the_same_strings() {
+    let patient = testbed::shared().target("unbounded-cache-duplicate-strings", testbed::Runtime::Net9);
+    let target = patient.arg("cap=16").start().expect("the patient starts");
+    let options = discovery::Options { timeout: Duration::from_secs(30) };
+    let process = discovery::find(model::ProcessId(target.pid()), &options).expect("the target");
+    let settings = Settings::new(&SPEC, []).expect("settings");
+    let run = Run { process: &process, settings: &settings, duration: SPEC.duration, control: &Patient };
+    let (taken, _) = heap::take(&run).expect("a heap");
+    let strings = super::strings_of(&taken, &ShortestPaths::of(&taken.graph));
+    let mut outside = Outside::open(process.pid).expect("its memory");
+    let found = Reader::new(&taken.graph, &mut outside, None).find(strings.clone(), 3);
+    let visited = inside::visit(&run, SPEC.id, |guest| {
+        let mut memory = Inside { guest, failed: None };
+        let found = Reader::new(&taken.graph, &mut memory, None).find(strings, 3);
+        memory.failed.map_or(Ok(found), Err)
+    });
+    let told = visited.expect("an agent").value;
+    let texts = |found: &Found| -> Vec<(Option<String>, u64)> {
+        found.equal.iter().take(3).map(|equal| (equal.text.clone(), equal.copies())).collect()
+    };
+    assert!(found.read > 100_000, "{}", found.read);
+    assert_eq!(texts(&found), texts(&told));
+    assert_eq!(texts(&found)[0].0.as_deref(), Some("Freie und Hansestadt Hamburg"));
 }
