@@ -45,8 +45,20 @@ pub struct HeapLayout {
     pub is_server: bool,
     /// Whether the heap consists of many small regions, not of few large segments.
     pub has_regions: bool,
+    /// Regions without objects that are kept for later; none with segments. With the server collector those that the
+    /// single heaps keep are not counted.
+    pub free: FreeRegions,
     /// Whether a collection had the structures in disorder: the ranges may be wrong.
     pub in_disorder: bool,
+}
+
+/// Regions without objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreeRegions {
+    /// How many.
+    pub count: u64,
+    /// Bytes of them that are backed by the system.
+    pub committed: u64,
 }
 
 impl HeapLayout {
@@ -66,6 +78,7 @@ pub(crate) fn read(memory: &impl Memory, variables: &Variables) -> HeapLayout {
         heaps: u32::try_from(heaps.len()).unwrap_or(u32::MAX),
         is_server: variables.is_server(),
         has_regions: variables.allocation_start.is_none(),
+        free: free_regions(memory, variables),
         in_disorder: variables.in_disorder(memory),
     };
     let mut seen = HashSet::new();
@@ -74,6 +87,27 @@ pub(crate) fn read(memory: &impl Memory, variables: &Variables) -> HeapLayout {
     }
     layout.ranges.sort_unstable_by_key(|range| range.start);
     layout
+}
+
+fn free_regions(memory: &impl Memory, variables: &Variables) -> FreeRegions {
+    // How many, their bytes, those that are committed, two counts, the first and the last.
+    const LIST: u64 = 7 * 8;
+    let mut found = FreeRegions::default();
+    for &(at, lists) in &variables.free_lists {
+        for index in 0..lists {
+            let Some(list) = at.checked_add(LIST * index).and_then(|at| memory.array::<24>(at)) else {
+                continue;
+            };
+            let (words, _) = list.as_chunks::<8>();
+            let &[count, bytes, committed] = words else { continue };
+            let [count, bytes, committed] = [count, bytes, committed].map(u64::from_le_bytes);
+            if committed <= bytes && count <= MOST_SEGMENTS as u64 {
+                found.count += count;
+                found.committed = found.committed.saturating_add(committed);
+            }
+        }
+    }
+    found
 }
 
 /// What the collector itself may still fill with objects: from, to.

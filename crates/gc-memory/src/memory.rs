@@ -1,5 +1,6 @@
 //! The collector of a process, found once and read many times.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use model::ProcessId;
@@ -7,6 +8,8 @@ use native_symbols::{Backing, MemoryMap};
 use runtime_memory::{Memory, ProcessMemory, RuntimeMemory, find_runtime};
 
 use crate::error::Error;
+use crate::finalizer::FinalizerQueue;
+use crate::handles::Handle;
 use crate::layout::{self, HeapLayout};
 use crate::modules::Modules;
 use crate::raw::RawRoots;
@@ -15,7 +18,7 @@ use crate::threads::Threads;
 use crate::variables::Variables;
 use crate::walk::{Met, Walk};
 use crate::whereabouts::Whereabouts;
-use crate::{finalizer, handles, tables};
+use crate::{finalizer, handles, tables, thread_names};
 
 /// The garbage collector of a process, seen through the process's memory. Nothing is sent to the process, and it is
 /// not stopped here: somebody else has to keep its runtime from moving objects while they are read.
@@ -113,8 +116,9 @@ impl<M: Memory> GcMemory<M> {
         Ok(walk.broken)
     }
 
-    /// A type's name as the runtime writes it, and the path of its module.
-    pub(crate) fn type_name(&mut self, method_table: u64) -> Option<(String, Option<String>)> {
+    /// A type's name as the runtime writes it, and the path of its module; none on runtimes that do not describe
+    /// themselves.
+    pub fn type_name(&mut self, method_table: u64) -> Option<(String, Option<String>)> {
         let runtime = &mut self.code.as_mut()?.runtime;
         let name = runtime.type_name(method_table)?;
         let module = runtime.module_of(method_table).and_then(|module| runtime.module_path(module));
@@ -128,11 +132,39 @@ impl<M: Memory> GcMemory<M> {
         layout::read(&self.memory, &self.variables)
     }
 
-    /// `thread NAME (TID)`.
-    pub(crate) fn thread_name(&self, os_id: u32) -> String {
-        match self.threads.name(os_id) {
-            Some(name) => format!("thread {name} ({os_id})"),
-            None => format!("thread {os_id}"),
-        }
+    /// All handles that hold or watch an object now. While the process runs, handles come and go, and objects move.
+    #[must_use]
+    pub fn handles(&self) -> Vec<Handle> {
+        self.memory.look_anew();
+        handles::read(&self.memory, self.variables.handle_tables).found
+    }
+
+    /// The finalizer queue now; none if it could not be read, or changed meanwhile.
+    #[must_use]
+    pub fn finalizer_queue(&self) -> Option<FinalizerQueue> {
+        self.memory.look_anew();
+        finalizer::read(&self.memory, &self.variables)
+    }
+
+    /// `thread NAME (TID)` by number: as the system calls it, or where that is not known as the program does.
+    pub(crate) fn thread_names(&mut self, raw: &RawRoots) -> HashMap<u32, String> {
+        let known = self.code.as_ref().and_then(|code| code.threads.as_ref());
+        let list = known.map_or_else(Vec::new, |known| known.list(&self.memory));
+        let structures: HashMap<u32, u64> =
+            list.iter().map(|thread| (thread.os_id, thread.address)).collect();
+        let of_stacks = raw.stacks.found.iter().map(|stack| stack.os_id);
+        let ids: HashSet<u32> =
+            of_stacks.chain(raw.tables.of_threads.iter().map(|thread| thread.os_id)).collect();
+        let mut name = |os_id: u32| {
+            let own = self.threads.name(os_id).or_else(|| {
+                let runtime = &mut self.code.as_mut()?.runtime;
+                thread_names::name(runtime, *structures.get(&os_id)?)
+            });
+            match own {
+                Some(own) => format!("thread {own} ({os_id})"),
+                None => format!("thread {os_id}"),
+            }
+        };
+        ids.into_iter().map(|os_id| (os_id, name(os_id))).collect()
     }
 }

@@ -54,6 +54,13 @@ impl RawRoots {
             missing
                 .push("a collection was under way while the roots were read: some may be wrong".to_owned());
         }
+        if self.heap.ranges.is_empty() {
+            missing.push("the ranges of the heap could not be read, so that locals are missing".to_owned());
+        }
+        // Every runtime has some.
+        if self.handles.found.is_empty() {
+            missing.push("the handles could not be read".to_owned());
+        }
         if self.handles.is_cut {
             missing.push(format!("only the first {} handles were read", self.handles.found.len()));
         }

@@ -104,6 +104,49 @@ pub(crate) fn of_type<M: Memory>(
     Some(found)
 }
 
+/// Where a field of a type's objects stands, counted from behind the method table.
+pub(crate) fn instance_field<M: Memory>(
+    runtime: &mut RuntimeMemory<M>,
+    method_table: u64,
+    name: &str,
+) -> Option<u64> {
+    if !runtime.is_type(method_table) {
+        return None;
+    }
+    let list = runtime.field("EEClass", "FieldDescList").unwrap_or(FIELDS);
+    let declared = runtime.declared_fields(method_table);
+    let field = declared.iter().find(|field| field.name == name && !field.is_static)?;
+    let memory = runtime.memory();
+    let list = memory.pointer(runtime.class_of(method_table)?.checked_add(list)?)?;
+    let bytes = memory.up_to(list, FIELD * declared.len());
+    bytes.as_chunks::<FIELD>().0.iter().find_map(|description| {
+        let described = Described::read(description)?;
+        let is_it = described.owner == method_table && described.row() == field.row;
+        (is_it && described.flags & IS_STATIC == 0).then(|| u64::from(described.offset & OFFSET))
+    })
+}
+
+/// The description of a field.
+struct Described {
+    owner: u64,
+    flags: u32,
+    offset: u32,
+}
+
+impl Described {
+    fn read(bytes: &[u8; FIELD]) -> Option<Described> {
+        let (words, _) = bytes.as_chunks::<4>();
+        let &[low, high, flags, offset] = words else { return None };
+        let [low, high, flags, offset] = [low, high, flags, offset].map(u32::from_le_bytes);
+        Some(Described { owner: u64::from(high) << 32 | u64::from(low), flags, offset })
+    }
+
+    /// The row of the metadata.
+    fn row(&self) -> u32 {
+        self.flags & if self.flags & HAS_LONG_ROW == 0 { SHORT_ROW } else { LONG_ROW }
+    }
+}
+
 /// The static fields that can hold objects in a list of descriptions, each with its flags and its offset.
 fn describe<'f>(
     memory: &impl Memory,
@@ -115,14 +158,12 @@ fn describe<'f>(
     let bytes = memory.up_to(list, FIELD * count);
     let mut found = Vec::new();
     for description in bytes.as_chunks::<FIELD>().0 {
-        let (words, _) = description.as_chunks::<4>();
-        let &[low, high, flags, offset] = words else { break };
-        let [low, high, flags, offset] = [low, high, flags, offset].map(u32::from_le_bytes);
-        let owner = u64::from(high) << 32 | u64::from(low);
+        let Some(described) = Described::read(description) else { break };
+        let Described { owner, flags, offset } = described;
         if flags & IS_STATIC == 0 || flags & IS_IN_IMAGE != 0 {
             continue;
         }
-        let row = flags & if flags & HAS_LONG_ROW == 0 { SHORT_ROW } else { LONG_ROW };
+        let row = described.row();
         let is_reference = matches!(offset >> 27, CLASS | VALUE_TYPE);
         if owner != method_table || !is_reference || offset & OFFSET > LAST_OFFSET {
             continue;

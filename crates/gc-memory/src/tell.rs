@@ -45,19 +45,21 @@ impl<M: Memory> GcMemory<M> {
             builder.root(RootKind::Finalizer, None, Address(object))?;
             told.ready_for_finalizer += 1;
         }
-        self.tell_statics(raw, builder, &mut told)?;
-        self.tell_stacks(raw, builder, &mut told)?;
+        let threads = self.thread_names(raw);
+        self.tell_statics(raw, &threads, builder, &mut told)?;
+        self.tell_stacks(raw, &threads, builder, &mut told)?;
         Ok(told)
     }
 
     fn tell_statics(
         &mut self,
         raw: &RawRoots,
+        threads: &HashMap<u32, String>,
         builder: &mut GraphBuilder,
         told: &mut Told,
     ) -> Result<(), heap_graph::Error> {
         for thread in &raw.tables.of_threads {
-            let name = self.thread_name(thread.os_id);
+            let name = threads.get(&thread.os_id).map_or("", String::as_str);
             let name = format!("{name}, thread statics");
             builder.root(RootKind::ThreadStaticField, Some(&name), Address(thread.outer.object))?;
         }
@@ -77,7 +79,7 @@ impl<M: Memory> GcMemory<M> {
         }
         let mut types: Vec<u64> = types.into_iter().collect();
         types.sort_unstable();
-        let mut threads = Vec::new();
+        let mut of_threads = Vec::new();
         for method_table in types {
             let Some(fields) = statics::of_type(runtime, method_table).filter(|fields| !fields.is_empty())
             else {
@@ -94,11 +96,11 @@ impl<M: Memory> GcMemory<M> {
                         builder.root(RootKind::StaticField, Some(&name), Address(object))?;
                         told.statics += 1;
                     }
-                    Place::OfThread { array, offset } => threads.push((name, array, offset)),
+                    Place::OfThread { array, offset } => of_threads.push((name, array, offset)),
                 }
             }
         }
-        for (name, array, offset) in threads {
+        for (name, array, offset) in of_threads {
             for thread in &raw.tables.of_threads {
                 let tables = thread.inner.iter().filter(|(index, _)| *index == array);
                 let slots = tables.filter_map(|(_, table)| table.at(table.object.checked_add(offset)?));
@@ -114,12 +116,13 @@ impl<M: Memory> GcMemory<M> {
     fn tell_stacks(
         &mut self,
         raw: &RawRoots,
+        threads: &HashMap<u32, String>,
         builder: &mut GraphBuilder,
         told: &mut Told,
     ) -> Result<(), heap_graph::Error> {
         let mut methods: HashMap<u64, Option<String>> = HashMap::new();
         for stack in &raw.stacks.found {
-            let thread = self.thread_name(stack.os_id);
+            let thread = threads.get(&stack.os_id).map_or("", String::as_str);
             let with_frames = stack.frames.is_empty().then(|| self.with_frames(stack));
             let stack = with_frames.as_ref().unwrap_or(stack);
             for (frame, object) in stack.references(&raw.heap) {
@@ -128,7 +131,7 @@ impl<M: Memory> GcMemory<M> {
                 });
                 let name = match method {
                     Some(method) => format!("{thread}, {method}"),
-                    None => thread.clone(),
+                    None => thread.to_owned(),
                 };
                 builder.possible_root(RootKind::Local, Some(&name), Address(object))?;
                 told.locals += 1;

@@ -33,6 +33,8 @@ pub(crate) struct Variables {
     only_heap: HeapVariables,
     /// Of the server collector.
     server: Option<ServerHeaps>,
+    /// Lists of regions that are kept for later: where they begin, and how many lie there.
+    pub(crate) free_lists: Vec<(u64, u64)>,
 }
 
 /// Addresses of variables of one heap.
@@ -56,8 +58,8 @@ impl Variables {
     pub(crate) fn find(memory: &impl Memory, loaded: &Loaded) -> Option<Variables> {
         if let Some(table) = loaded.symbol(memory, DEBUGGER_TABLE) {
             for index in 0..MOST_ENTRIES {
-                let variable = memory.u64(table.checked_add(8 * index)?)?;
-                let pointed = memory.pointer(variable);
+                let variable = table.checked_add(8 * index).and_then(|at| memory.u64(at));
+                let pointed = variable.and_then(|variable| memory.pointer(variable));
                 if let Some(found) = pointed.and_then(|at| Variables::read(memory, at)) {
                     return Some(found);
                 }
@@ -136,6 +138,10 @@ impl Variables {
             ephemeral_segment: field(7)?,
             finalize_queue: field(15)?,
         };
+        // To be given back, huge ones, and those of the only heap by size.
+        let lists = [(30, 3), (31, 1), (32, 3)].into_iter().filter(|_| allocation_start.is_none());
+        let free_lists =
+            lists.filter_map(|(at, count)| Some((field(at).filter(|at| *at != 0)?, count))).collect();
         Some(Variables {
             generation_size,
             generation_count,
@@ -145,6 +151,7 @@ impl Variables {
             invalid_count: field(21)?,
             only_heap,
             server,
+            free_lists,
         })
     }
 

@@ -62,7 +62,11 @@ pub(crate) fn by_agent(
         Collect::WhenNeeded => Err("this runtime cannot walk its heap".to_owned()),
         Collect::Always => Err("garbage is to be collected first".to_owned()),
     };
-    check(process, wish, if memory.is_ok() { Way::Walk } else { Way::AgentEvents }, NEEDED_FOR_AGENT)?;
+    let expected = match &memory {
+        Ok(memory) => (Way::Walk, heap_of(memory)),
+        Err(_) => (Way::AgentEvents, None),
+    };
+    check(process, wish, expected, NEEDED_FOR_AGENT)?;
     let mut attached = attach(process.pid, &client, &agent_host::Options::default())
         .map_err(|error| Declined::Because(format!("no agent can be brought in: {error}")))?;
     let told = tell(process, wish, watch, &mut attached, memory);
@@ -73,6 +77,13 @@ pub(crate) fn by_agent(
         let _ = leaving.join();
     }
     taken.map(|taken| Taken { elapsed: began.elapsed(), ..taken })
+}
+
+/// Bytes in which objects lie, by the collector's own account; none if it is at work just now.
+fn heap_of(memory: &GcMemory) -> Option<u64> {
+    let layout = memory.heap();
+    let bytes = layout.ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+    (!layout.in_disorder && bytes > 0).then_some(bytes)
 }
 
 /// By a walk if that can be done, else by the events of a collection.
@@ -88,7 +99,7 @@ fn tell(
         Ok(memory) if attached.walks_heap() => match walk(process, wish, watch, attached, memory) {
             Err(Declined::Because(because)) => {
                 why = Some(because);
-                check(process, wish, Way::AgentEvents, NEEDED_FOR_AGENT)?;
+                check(process, wish, (Way::AgentEvents, None), NEEDED_FOR_AGENT)?;
             }
             outcome => return outcome,
         },

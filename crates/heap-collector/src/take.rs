@@ -110,10 +110,16 @@ pub fn take(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Resu
     Ok(taken)
 }
 
-/// Refuses what would stop the process too long without a word, or would bring it over its memory limit.
-pub(crate) fn check(process: &DotnetProcess, wish: &Wish, way: Way, needed: u64) -> Result<(), Error> {
+/// Refuses what would stop the process too long without a word, or would bring it over its memory limit. The heap's size is
+/// what it can be at most, where nobody knows better.
+pub(crate) fn check(
+    process: &DotnetProcess,
+    wish: &Wish,
+    (way, heap): (Way, Option<u64>),
+    needed: u64,
+) -> Result<(), Error> {
     // Nobody can tell the pause of a process that /proc does not show; it is not refused, for it may be small.
-    let heap = heap_at_most(process);
+    let heap = heap.or_else(|| heap_at_most(process));
     if let Some(heap) = heap
         && !wish.allow_pause
     {
@@ -133,7 +139,7 @@ pub(crate) fn check(process: &DotnetProcess, wish: &Wish, way: Way, needed: u64)
 
 /// Takes the heap of a process by events over its diagnostics socket: the way that brings nothing into it.
 pub fn take_by_events(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Result<Taken, Error> {
-    check(process, wish, Way::Events, NEEDED_FOR_EVENTS)?;
+    check(process, wish, (Way::Events, None), NEEDED_FOR_EVENTS)?;
     let client = process.client().ok_or(Error::NoSocket)?;
     let options =
         Options { buffer_mb: spare_room(process.pid.0), patience: wish.patience, generations: true };

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::generations::{Generation, GenerationRange, Generations};
 use crate::graph::{Fields, HeapGraph, Losses, TypeInfo};
 use crate::ids::{Address, FieldId, NONE, NodeId, TypeId, as_index};
+use crate::reached::Reached;
 use crate::references::{targets_of, with_more, without_nothing};
 use crate::roots::{RootKind, RootsBuilder};
 use crate::sizes::Sizes;
@@ -206,8 +207,8 @@ impl GraphBuilder {
     }
 
     /// A word that may be a reference to or into an object, as on a stack whose words are not described. If it leads
-    /// to none, it was none. An object that certain roots lead to is left to them: such a word is often stale, and would
-    /// hide who really holds it.
+    /// to none, it was none; and it counts only where no other root leads: else a word that a method left behind would
+    /// take what a static field holds away from the field.
     pub fn possible_root(
         &mut self,
         kind: RootKind,
@@ -251,27 +252,27 @@ impl GraphBuilder {
         added.sort_unstable();
         let dependent = added.clone();
         with_more(&mut self.starts, &mut targets, &mut self.fields.of_edge, added)?;
-        let mut no_roots = 0;
-        let around = |address| index.containing(address, |node| self.sizes.get(node));
-        let certain = match self.roots.targets().any(|held| matches!(held, Held::Perhaps(_))) {
-            true => {
-                let sure = self.roots.targets().filter_map(|held| match held {
-                    Held::Object(address) => index.exact(address),
-                    Held::Within(address) => around(address),
-                    Held::Perhaps(_) => None,
-                });
-                reached(&self.starts, &targets, sure.collect())
-            }
-            false => Vec::new(),
-        };
-        let (roots, dangling) = self.roots.resolve(|held| match held {
+        let object_of = |held: Held| match held {
             Held::Object(address) => index.exact(address),
-            Held::Within(address) => around(address),
-            Held::Perhaps(address) => {
-                let found = around(address).filter(|&node| !certain[as_index(node)]);
-                no_roots += u64::from(found.is_none());
-                found
+            Held::Within(address) | Held::Perhaps(address) => {
+                index.containing(address, |node| self.sizes.get(node))
             }
+        };
+        let is_certain = |held: &Held| !matches!(held, Held::Perhaps(_));
+        let already_held = (!self.roots.targets().all(|held| is_certain(&held))).then(|| {
+            let certain = self.roots.targets().filter(is_certain).filter_map(object_of);
+            Reached::from(&self.starts, &targets, certain)
+        });
+        let mut no_roots = 0;
+        let (roots, dangling) = self.roots.resolve(|held| {
+            let object = object_of(held);
+            if is_certain(&held) {
+                return object;
+            }
+            let object =
+                object.filter(|&object| !already_held.as_ref().is_some_and(|it| it.contains(object)));
+            no_roots += u64::from(object.is_none());
+            object
         });
         losses.dangling_roots = dangling - no_roots;
         check_roots(self.node_types.len(), roots.len())?;

@@ -55,6 +55,7 @@ mod ids;
 mod path_shapes;
 mod path_tree;
 mod paths;
+mod reached;
 mod references;
 mod retained;
 mod roots;

@@ -165,9 +165,9 @@ impl<T: Copy> RootsBuilder<T> {
         self.edges.len()
     }
 
-    /// All targets, in the order in which they came.
+    /// All targets that have come.
     pub(crate) fn targets(&self) -> impl Iterator<Item = T> {
-        self.edges.iter().map(|(_, target)| *target)
+        self.edges.iter().map(|&(_, target)| target)
     }
 
     /// Orders the holders and makes objects of the targets. Gives also the number of targets that are none;

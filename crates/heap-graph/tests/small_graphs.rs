@@ -234,6 +234,8 @@ fn what_points_nowhere_is_left_out_and_counted() {
         builder.reference(Address(target)).unwrap();
     }
     builder.root(RootKind::Local, None, Address(0x9999)).unwrap();
+    // A word on a stack that is no reference is nothing that was lost.
+    builder.possible_root(RootKind::Local, Some("Main"), Address(0x9999)).unwrap();
     builder.interior_root(RootKind::PinnedLocal, Some("Main"), Address(0x1010)).unwrap();
     let graph = builder.finish().unwrap();
     assert_eq!(graph.losses().dangling_references, 2);
@@ -245,6 +247,29 @@ fn what_points_nowhere_is_left_out_and_counted() {
     let roots: Vec<_> = graph.roots().map(|(_, root)| (root.kind, root.name)).collect();
     assert_eq!(roots, [(RootKind::PinnedLocal, Some("Main"))]);
     assert_eq!(AddressIndex::new(&graph).find(Address(0x2000)), Some(node(&graph, 1)));
+}
+
+#[test]
+fn a_word_that_may_be_a_reference_takes_nothing_away_from_other_roots() {
+    let mut builder = GraphBuilder::new();
+    let its_type = builder.add_type("A", None);
+    for (at, references) in [(0x1000, 1), (0x2000, 0), (0x3000, 1), (0x4000, 0), (0x5000, 0)] {
+        builder.object(Address(at), its_type, 24, references).unwrap();
+    }
+    builder.reference(Address(0x2000)).unwrap();
+    builder.reference(Address(0x4000)).unwrap();
+    builder.dependent_handle(Address(0x2000), Address(0x5000));
+    builder.root(RootKind::StaticField, Some("A.all"), Address(0x1000)).unwrap();
+    for word in [0x1000, 0x2008, 0x3000, 0x4000, 0x5000] {
+        builder.possible_root(RootKind::Local, Some("Main"), Address(word)).unwrap();
+    }
+    let graph = builder.finish().unwrap();
+    assert_eq!(graph.losses().dangling_roots, 0);
+    let local = graph.roots().find(|(_, root)| root.kind == RootKind::Local).unwrap().1;
+    assert_eq!(local.targets().map(NodeId::index).collect::<Vec<_>>(), [2, 3]);
+    let dominators = Dominators::of(&graph);
+    let field = graph.roots().find(|(_, root)| root.kind == RootKind::StaticField).unwrap().0;
+    assert_eq!(dominators.retained_by_root(field), 72);
 }
 
 #[test]

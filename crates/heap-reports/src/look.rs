@@ -18,12 +18,18 @@ pub struct Look {
 impl Look {
     /// Computes.
     #[must_use]
-    pub fn of(mut graph: HeapGraph) -> Look {
+    pub fn of(graph: HeapGraph) -> Look {
+        Look::with_paths(graph, ShortestPaths::of)
+    }
+
+    /// The same with paths of another kind.
+    #[must_use]
+    pub fn with_paths(mut graph: HeapGraph, paths: impl FnOnce(&HeapGraph) -> ShortestPaths) -> Look {
         // With them no static field holds anything alone.
         graph.cut_statics_tables();
         let dominators = Dominators::of(&graph);
         let types = by_type(&graph, &dominators);
-        let paths = ShortestPaths::of(&graph);
+        let paths = paths(&graph);
         Look { graph, dominators, paths, types }
     }
 

@@ -24,7 +24,7 @@ mod linux;
 pub use error::ViewError;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Access, Clock, IdMap, MappedMemory, MemoryView, Process, ProcessorClock, ProcessorTime, RuntimeMark, Stat,
-    Status, Task, TaskState, architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, scheduler_now,
-    user_name,
+    Access, Clock, IdMap, MappedMemory, MemoryView, Process, ProcessorClock, ProcessorTime, RuntimeMark,
+    Stat, Status, Task, TaskState, architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time,
+    process_ids, scheduler_now, user_name,
 };

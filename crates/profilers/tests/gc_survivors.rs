@@ -57,10 +57,23 @@ fn what_a_static_field_holds_hangs_on_it() {
     }
 }
 
+/// Where the heap can be walked, no collection has to be forced, and garbage stays out of the tree.
+#[test]
+fn a_walk_needs_no_collection() {
+    let target = testbed::shared().target("leak-static-collection", Runtime::Net9).start().unwrap();
+    let report = look("gc-survivors", &target, 1.0, &["allow-pause=yes", "collect=when-needed"]);
+    let top = tree(&report);
+    adds_up(top);
+    let orders = find(top, "Shop.Order").unwrap_or_else(|| panic!("{top:#?}"));
+    assert!(number(&orders.values[3]) > 7_000, "{orders:?}");
+    assert!(!report.cost.method.contains("forced"), "{:?}", report.cost);
+}
+
 /// Objects that refer to each other in long chains: one line for each type, whatever their number.
 #[test]
 fn long_chains_are_short_trees() {
-    let target = testbed::shared().target("long-gc-pauses", Runtime::Net9).arg("objects=300000").start().unwrap();
+    let target =
+        testbed::shared().target("long-gc-pauses", Runtime::Net9).arg("objects=300000").start().unwrap();
     let report = look("gc-survivors", &target, 1.0, &["allow-pause=yes", "rows=100000", "threshold=0"]);
     let top = tree(&report);
     adds_up(top);
@@ -75,6 +88,10 @@ fn a_strangers_program_is_told_too() {
     adds_up(top);
     assert!(number(&top.values[1]) > 10_000, "{}", report.summary);
     assert!(find(top, "static fields").is_some(), "{top:#?}");
-    assert!(report.findings.iter().all(|finding| finding.severity == Severity::Info), "{:?}", report.findings);
+    assert!(
+        report.findings.iter().all(|finding| finding.severity == Severity::Info),
+        "{:?}",
+        report.findings
+    );
     assert!(target.is_alive());
 }

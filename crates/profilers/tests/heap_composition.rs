@@ -4,7 +4,9 @@ mod support;
 
 use model::{Cell, Report};
 use profilers::by_id;
-use support::{finds_the_illness, ids, is_silent_on_healthy_programs, look, look_until, look_until_found, number, rows};
+use support::{
+    finds_the_illness, ids, is_silent_on_healthy_programs, look, look_until, look_until_found, number, rows,
+};
 use testbed::Runtime;
 
 const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
@@ -40,13 +42,17 @@ fn native_memory_that_grows_is_found() {
 fn the_managed_heap_is_found_among_all_memory() {
     for runtime in RUNTIMES {
         let target = testbed::shared().target("leak-static-collection", runtime).start().unwrap();
-        let report = look_until("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"], |report| {
-            number(report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 16e6)
-        });
+        let report =
+            look_until("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"], |report| {
+                number(report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 16e6)
+            });
         let told = number(&report, "generations", "all", "bytes").unwrap();
         let heap = bytes(&report, HEAP, "resident");
         // It grows between the looks, the kernel counts tables and what is not collected yet.
-        assert!(heap > told * 0.5 && heap < told * 4.0 + 60e6, "{runtime}: {heap} against {told}: {report:#?}");
+        assert!(
+            heap > told * 0.5 && heap < told * 4.0 + 60e6,
+            "{runtime}: {heap} against {told}: {report:#?}"
+        );
         let resident: f64 = rows(&report, "memory")
             .iter()
             .map(|row| match row[1] {
@@ -84,7 +90,10 @@ fn a_strangers_program_is_told_too() {
     assert!(bytes(&report, HEAP, "resident") > 1e6, "{report:?}");
     assert!(number(&report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 1e6), "{report:?}");
     // Read from outside: the regions of the heap.
-    assert!(number(&report, "generations", "all", "committed").is_some_and(|bytes| bytes > 1e6), "{report:?}");
+    assert!(
+        number(&report, "generations", "all", "committed").is_some_and(|bytes| bytes > 1e6),
+        "{report:?}"
+    );
     assert!(target.is_alive());
 }
 
@@ -104,29 +113,5 @@ fn it_forces_nothing_unless_it_must() {
         assert_eq!(report.cost.pauses.count, 0, "{runtime}: {:?}", report.cost);
         let told = ["bytes", "used"].map(|column| number(&report, "generations", "all", column));
         assert!(told.iter().any(Option::is_some), "{runtime}: {:?}", report.notes);
-    }
-}
-
-#[test]
-#[ignore = "by hand"]
-fn show() {
-    let (profiler, patient) = (std::env::var("PROFILER").unwrap(), std::env::var("PATIENT_ID").unwrap());
-    let settings = std::env::var("SETTINGS").unwrap_or_default();
-    let settings: Vec<&str> = settings.split_whitespace().collect();
-    let seconds: f64 = std::env::var("SECONDS_").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0);
-    for runtime in std::env::var("RUNTIMES").unwrap_or("9".into()).split(',') {
-        let target = match runtime {
-            "10" => testbed::shared().stranger().start().unwrap(),
-            "3.1" => testbed::shared().target(&patient, Runtime::Net31).start().unwrap(),
-            "8" => testbed::shared().target(&patient, Runtime::Net8).start().unwrap(),
-            _ => testbed::shared().target(&patient, Runtime::Net9).start().unwrap(),
-        };
-        if let Ok(maps) = std::env::var("MAPS") {
-            std::fs::copy(format!("/proc/{}/smaps", target.pid()), format!("{maps}-{runtime}")).ok();
-            let text = std::fs::read(format!("/proc/{}/smaps", target.pid())).unwrap();
-            std::fs::write(format!("{maps}-{runtime}"), text).unwrap();
-        }
-        let report = look(&profiler, &target, seconds, &settings);
-        println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
     }
 }

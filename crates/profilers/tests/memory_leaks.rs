@@ -30,8 +30,9 @@ fn is_found(patient: &str, on_the_way: &[&str]) {
             let named = finding.culprit.as_ref().map(|culprit| culprit.name.as_str());
             finding.id == wanted && named.is_some_and(|name| patient.culprits.contains(&name))
         };
-        let report =
-            look_until("memory-leaks", &target, APART, &[], |report| report.findings.iter().any(culprit));
+        let report = look_until("memory-leaks", &target, APART, &["allow-pause=yes"], |report| {
+            report.findings.iter().any(culprit)
+        });
         println!("{runtime}\n{}", show(&report));
         // Nothing else is wrong with it.
         assert_eq!(report.findings.len(), 1, "{runtime}\n{}", show(&report));
@@ -103,7 +104,7 @@ fn a_finalizer_queue_that_grows_is_found() {
     for runtime in EVERY {
         let target =
             shared().target("blocked-finalizer", runtime).arg("cap=400").start().expect("the patient");
-        let report = look_until("memory-leaks", &target, APART, &[], |report| {
+        let report = look_until("memory-leaks", &target, APART, &["allow-pause=yes"], |report| {
             report.findings.iter().any(|finding| finding.id == "finalizer-queue-growth")
         });
         let finding = report.findings.iter().find(|finding| finding.id == "finalizer-queue-growth");
@@ -116,7 +117,9 @@ fn a_finalizer_queue_that_grows_is_found() {
 #[test]
 fn more_looks_make_it_surer() {
     let target = shared().target("leak-static-collection", Runtime::Net9).start().expect("the patient");
-    let report = look_until("memory-leaks", &target, 2.0, &["looks=4"], |report| !report.findings.is_empty());
+    let report = look_until("memory-leaks", &target, 2.0, &["looks=4", "allow-pause=yes"], |report| {
+        !report.findings.is_empty()
+    });
     assert_eq!(report.findings[0].confidence, Confidence::High, "{}", show(&report));
     assert_eq!(support::rows(&report, "looks").len(), 4);
     assert!(report.cost.pauses.count >= 4);

@@ -37,6 +37,10 @@ fn describe(event: &RuntimeEvent<'_>) -> String {
             let times = e.times().len();
             format!("{:?} {:?} {} times", decision.reason, decision.pause_mode, times)
         }
+        RuntimeEvent::PerHeapHistory(e) => {
+            let sizes: Vec<String> = e.generations().map(|part| part.size_after.to_string()).collect();
+            format!("heap {}: {} bytes", e.heap, sizes.join(" "))
+        }
         RuntimeEvent::MethodLoad(e) => format!("{}.{} {:?}", e.namespace, e.name, e.flags.tier()),
         RuntimeEvent::JittingStarted(e) => format!("{}.{} {} bytes of IL", e.namespace, e.name, e.il_bytes),
         RuntimeEvent::JitMemory(e) => format!("{} of {} bytes hot", e.hot_bytes, e.allocated_bytes),

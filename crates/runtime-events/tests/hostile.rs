@@ -74,6 +74,9 @@ fn read(
         RuntimeEvent::GlobalHeapHistory(history) => {
             assert_eq!(history.times().count(), history.times().len())
         }
+        RuntimeEvent::PerHeapHistory(history) => {
+            assert_eq!(history.generations().count(), history.generations().len());
+        }
         RuntimeEvent::HistogramValue(histogram) => drop(histogram.quantiles()),
         RuntimeEvent::AllocationSampled(sample) => assert!(sample.represented_bytes() >= 0.0),
         RuntimeEvent::EventCounter(counter) => assert!(counter.series_milliseconds() != Some(1)),
@@ -117,8 +120,10 @@ fn every_event_cut_at_every_byte_names_the_field_that_is_missing() {
         for id in 0..IDS {
             let metadata = metadata(name, id, counter_fields());
             for version in 1..VERSIONS {
-                let whole =
-                    read(&metadata, version, &zeros, PointerSize::Eight).expect("zeros can be decoded");
+                let whole = match read(&metadata, version, &zeros, PointerSize::Eight) {
+                    Err(DecodeError::Version { .. }) => continue,
+                    whole => whole.expect("zeros can be decoded"),
+                };
                 let Some((event, size)) = whole else { continue };
                 events += 1;
                 for cut in 0..size {

@@ -9,6 +9,7 @@ use diagnostics_ipc::{Rundown, TraceRequest};
 use nettrace::ThreadId;
 use runtime_events::allocation::AllocationKind;
 use runtime_events::gc::{GcReason, GcType, SuspendReason};
+use runtime_events::gc_history::CommittedUsage;
 use runtime_events::thread_pool::AdjustmentReason;
 use runtime_events::{GcNumber, Generation, RuntimeEvent, keyword, provider};
 use session::{EVERY, PATIENTS, Subject, runtime_events};
@@ -67,6 +68,8 @@ fn collections_begin_and_end_and_stop_all_threads() {
         types: BTreeSet<String>,
         triggered: u64,
         ranges: BTreeSet<Generation>,
+        histories: u64,
+        committed: u64,
     }
     for runtime in PATIENTS {
         let subject = Subject::start("allocation-pressure", runtime);
@@ -89,6 +92,22 @@ fn collections_begin_and_end_and_stop_all_threads() {
                     assert!(stats.gen0_bytes + stats.gen1_bytes + stats.gen2_bytes > 0, "{stats:?}");
                     assert!(stats.handles > 0 && stats.gen0_bytes < 1 << 40, "{stats:?}");
                     seen.stats += 1;
+                }
+                RuntimeEvent::PerHeapHistory(history) => {
+                    // The pinned object heap came with .NET 5.
+                    assert!(
+                        history.heap == 0 && [4, 5].contains(&history.generations().len()),
+                        "{history:?}"
+                    );
+                    let size: u64 = history.generations().map(|part| part.size_after).sum();
+                    assert!(size > 0 && size < 1 << 40, "{history:?}");
+                    seen.histories += 1;
+                }
+                RuntimeEvent::GcDynamic(dynamic) => {
+                    if let Some(usage) = CommittedUsage::of(&dynamic) {
+                        assert!(usage.in_use > 0 && usage.in_use < 1 << 40, "{usage:?}");
+                        seen.committed += 1;
+                    }
                 }
                 RuntimeEvent::SuspendBegin(suspend) => {
                     assert!(!matches!(suspend.reason, SuspendReason::Other(_)), "{suspend:?}");
@@ -116,6 +135,8 @@ fn collections_begin_and_end_and_stop_all_threads() {
             |seen| seen.ended > 5 && seen.ticks > 100,
         );
         assert!(seen.stats >= seen.ended && seen.triggered > 0, "{runtime}");
+        assert!(seen.histories > 0, "{runtime}");
+        assert_eq!(seen.committed > 0, runtime != Runtime::Net31, "{runtime}");
         let [most, least] = [seen.pauses.iter().max(), seen.pauses.iter().min()].map(|count| *count.unwrap());
         assert!(least > 0 && most <= least + 2, "{runtime}: {:?}", seen.pauses);
         assert!(seen.ranges.contains(&Generation(2)), "{runtime}: {:?}", seen.ranges);

@@ -61,7 +61,7 @@ fn orders(runtime: &mut UnixStream) -> Attach {
     Attach::decode(&payload[data + 4..]).expect("orders")
 }
 
-fn attached_to(
+pub fn attached_to(
     version: u16,
     deed: impl Fn(&mut UnixStream) + Send + Sync + 'static,
 ) -> Result<Attached, AgentError> {

@@ -11,6 +11,7 @@ mod graph;
 mod heap;
 mod hostile;
 mod hostile_agent;
+mod hostile_heap;
 mod killed;
 mod leaving;
 mod locks;

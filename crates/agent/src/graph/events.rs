@@ -10,7 +10,7 @@ use std::time::Instant;
 use agent_wire::{Content, EVENT_HEAD_WORDS, GraphAsk, GraphEnd, Pause, Stage, event_head};
 use clr_profiling::{EventMask, EventRecord, HResult, ModuleId, can_be_unloaded};
 
-use super::ring::{Ring, SLOT_WORDS, Stop};
+use super::ring::{Ring, Stop};
 use super::{Graph, millis};
 use crate::answers::{self, Refusal};
 use crate::memory::word;
@@ -74,21 +74,21 @@ impl Telling {
             *head = event_head(id, version, length, at);
         }
         self.ring.fill(EVENT_HEAD_WORDS);
-        // Its last word is filled up with zeros.
-        let mut words = record.payload.chunks(8).map(|word| {
-            let mut bytes = [0; 8];
-            bytes.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
-            u64::from_le_bytes(bytes)
-        });
-        let mut left = record.payload.len().div_ceil(8);
-        while left > 0 {
+        let (mut words, tail) = record.payload.as_chunks::<8>();
+        while !words.is_empty() {
             let room = self.ring.room(visit, Content::Events, 1)?;
-            let here = left.min(room.len()).min(SLOT_WORDS);
-            for (place, word) in room.iter_mut().take(here).zip(&mut words) {
-                *place = word;
+            let (here, more) = words.split_at(words.len().min(room.len()));
+            for (place, word) in room.iter_mut().zip(here) {
+                *place = u64::from_le_bytes(*word);
             }
-            self.ring.fill(here);
-            left -= here;
+            self.ring.fill(here.len());
+            words = more;
+        }
+        if !tail.is_empty() {
+            // Filled up with zeros.
+            let mut last = [0; 8];
+            last.iter_mut().zip(tail).for_each(|(to, from)| *to = *from);
+            self.ring.push(visit, Content::Events, u64::from_le_bytes(last))?;
         }
         self.events += 1;
         if record.id == TYPES {

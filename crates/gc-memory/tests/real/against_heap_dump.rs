@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gc_memory::HeapLayout;
-use heap_collector::{Wish, take};
-use heap_graph::{HeapGraph, NodeId, RootKind};
+use heap_collector::{Options, ProcessFiles, collect};
+use heap_graph::{Dominators, HeapGraph, NodeId, RootKind};
+use process_view::Process;
 use testbed::{Runtime, TargetBuilder, shared};
 
 use crate::support::{Patience, Subject};
@@ -53,17 +54,24 @@ fn other_objects(dump: &HeapGraph, ours: &HeapGraph) -> Vec<String> {
 /// Nothing moves in a program that rests, but a thread may work for a moment: the dump is taken anew then.
 fn every_root_is_found(builder: TargetBuilder<'_>) -> HeapLayout {
     let subject = Subject::start(builder);
-    let wish = Wish { allow_pause: true, ..Wish::default() };
+    let client = subject.process.client().expect("a socket");
+    let files = ProcessFiles::of(Process::new(subject.pid()));
     let mut missing = Vec::new();
     for _ in 0..10 {
-        let dump = take(&subject.process, &wish, &mut Patience).expect("a heap dump").graph;
+        let dump = collect(&client, &Options::default(), &files, &mut Patience).expect("a heap dump").graph;
         let outside = subject.still_heap();
         assert_eq!(outside.unnamed_types, 0);
         let ours = held(&outside.graph);
+        let dominators = Dominators::of(&outside.graph);
+        let alive = outside.graph.nodes().filter(|&node| dominators.is_reachable(node));
+        let alive: BTreeSet<u64> = alive.map(|node| outside.graph.address(node).0).collect();
         missing.clear();
         // What was ready for its finalizer during the collection is finalized since.
         for (_, root) in dump.roots().filter(|(_, root)| root.kind != RootKind::Finalizer) {
-            let lost = root.targets().filter(|node| !ours.contains(&dump.address(*node).0));
+            // A local is not told again where another root leads to its object anyway.
+            let known =
+                if matches!(root.kind, RootKind::Local | RootKind::PinnedLocal) { &alive } else { &ours };
+            let lost = root.targets().filter(|node| !known.contains(&dump.address(*node).0));
             missing.extend(lost.map(|node| {
                 let name = &dump.type_info(dump.type_of(node)).name;
                 format!("{} {:?} {name} at {}", root.kind.label(), root.name, dump.address(node))
@@ -94,4 +102,11 @@ fn every_root_with_the_server_collector_is_found_from_outside() {
     let layout = every_root_is_found(builder);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     assert_eq!(layout.is_server, processors > 1, "{layout:?}");
+}
+
+#[test]
+fn every_root_with_a_collector_of_its_own_library_and_segments_is_found_from_outside() {
+    let builder = shared().target("healthy-vault", Runtime::Net9).env("DOTNET_GCName", "libclrgc.so");
+    let layout = every_root_is_found(builder);
+    assert!(!layout.has_regions, "{layout:?}");
 }

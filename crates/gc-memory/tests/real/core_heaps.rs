@@ -10,6 +10,7 @@ use process_view::Process;
 use testbed::{Runtime, TargetBuilder, shared};
 
 use crate::support::{Subject, types_at};
+use crate::written_core;
 
 fn dumped(builder: TargetBuilder<'_>, kind: DumpKind, folder: &Path) -> std::path::PathBuf {
     let subject = Subject::start(builder);
@@ -47,7 +48,8 @@ fn the_heap_of_a_dump_has_the_objects_and_roots_of_the_program() {
         for name in ["Vault.Room.s_keys", "Vault.Clerk.t_desk"] {
             assert!(names.contains(&name), "{kind:?}: {name}");
         }
-        let is_keeper = |name: &&str| name.starts_with("thread ") && name.ends_with(", Vault.Keeper.Watch");
+        let is_keeper =
+            |name: &&str| name.starts_with("thread keeper (") && name.ends_with(", Vault.Keeper.Watch");
         assert!(names.iter().any(is_keeper), "{kind:?}: {names:?}");
     }
 }
@@ -78,6 +80,22 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
     for path in [text.as_path(), Path::new("/dev/zero"), &folder.path().join("none"), folder.path()] {
         let error = graph_of_core(path).expect_err("no dump");
         assert!(matches!(error, Error::File(_)), "{}: {error}", path.display());
+    }
+}
+
+#[test]
+fn dumps_of_older_runtimes_are_refused_as_such() {
+    for runtime in [Runtime::Net8, Runtime::Net31] {
+        let subject = Subject::start(shared().target("healthy-idle-service", runtime));
+        let folder = tempfile::tempdir().expect("a folder");
+        let core = folder.path().join("core");
+        subject.target.suspend().expect("it is stopped");
+        let program = std::fs::read_link(format!("/proc/{}/exe", subject.pid())).expect("a program");
+        written_core::write(subject.pid(), &core, |path| path == program || path.ends_with("libcoreclr.so"));
+        subject.target.resume().expect("it goes on");
+        let error = graph_of_core(&core).expect_err("too old");
+        let text = error.to_string();
+        assert!(matches!(error, Error::Core { .. }) && text.contains(".NET 8 or older"), "{runtime}: {text}");
     }
 }
 

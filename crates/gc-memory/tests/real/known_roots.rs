@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gc_memory::{CoreHeap, HandleKind};
 use heap_graph::{Generation, NodeId, RootKind};
-use testbed::{Runtime, shared};
+use testbed::{Namespaces, Runtime, shared};
 
 use crate::support::{Subject, types_at};
 
@@ -50,6 +50,21 @@ fn handles_of_every_kind_are_counted_with_the_types_they_hold() {
 #[test]
 fn static_fields_locals_and_statics_of_threads_have_their_names() {
     let heap = vault(Runtime::Net9).still_heap();
+    names_are_known(&heap);
+}
+
+#[test]
+fn names_are_known_in_a_container_where_threads_have_other_numbers() {
+    if let Err(reason) = Namespaces::available() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let namespaces = Namespaces::PidAndMount { private_tmp: true };
+    let builder = shared().target("healthy-vault", Runtime::Net9).namespaces(namespaces);
+    names_are_known(&Subject::start(builder).still_heap());
+}
+
+fn names_are_known(heap: &CoreHeap) {
     let expected = [
         ("Vault.Room.s_keys", "Vault.Key[]"),
         ("Vault.Room.s_kept", "System.Collections.Generic.List<System.Object>"),
@@ -57,7 +72,7 @@ fn static_fields_locals_and_statics_of_threads_have_their_names() {
         ("Vault.Room.s_spot", "Vault.Spot"),
     ];
     for (name, held) in expected {
-        assert_eq!(held_by(&heap, RootKind::StaticField, name), [held], "{name}");
+        assert_eq!(held_by(heap, RootKind::StaticField, name), [held], "{name}");
     }
     // Of generic types that have no objects.
     for (name, elements) in [("Vault.Shelf<System.String>.Items", 3), ("Vault.Shelf<System.Int32>.Items", 4)]
@@ -66,7 +81,7 @@ fn static_fields_locals_and_statics_of_threads_have_their_names() {
         let sizes = root.iter().flat_map(|(_, root)| root.targets()).map(|node| heap.graph.size(node));
         assert_eq!(sizes.collect::<Vec<_>>(), [24 + 8 * elements], "{name}");
     }
-    assert_eq!(held_by(&heap, RootKind::ThreadStaticField, "Vault.Clerk.t_desk"), ["Vault.Desk"; 3]);
+    assert_eq!(held_by(heap, RootKind::ThreadStaticField, "Vault.Clerk.t_desk"), ["Vault.Desk"; 3]);
     let locals = heap.graph.roots().filter(|(_, root)| root.kind == RootKind::Local);
     let lantern = locals.filter(|(_, root)| {
         let mut types = root.targets().map(|node| &*heap.graph.type_info(heap.graph.type_of(node)).name);
@@ -89,6 +104,7 @@ fn the_whole_heap_lies_in_the_ranges_of_generations() {
     }
     assert!(objects.contains_key(Generation::Frozen.label()), "{objects:?}");
     assert_eq!(heap.graph.losses().dangling_references, 0);
+    assert!(heap.layout.free.count < 1000, "{:?}", heap.layout.free);
     for range in &heap.layout.ranges {
         assert!(range.start <= range.end && range.end <= range.committed, "{range:x?}");
     }
@@ -96,8 +112,9 @@ fn the_whole_heap_lies_in_the_ranges_of_generations() {
 
 #[test]
 fn older_runtimes_give_handles_and_ranges() {
-    for runtime in [Runtime::Net8, Runtime::Net31] {
-        let subject = vault(runtime);
+    for (runtime, server) in [(Runtime::Net8, "0"), (Runtime::Net8, "1"), (Runtime::Net31, "0")] {
+        let builder = shared().target("healthy-vault", runtime).env("DOTNET_gcServer", server);
+        let subject = Subject::start(builder);
         let mut memory = subject.open();
         subject.target.suspend().unwrap();
         let raw = memory.read_roots(&[]);
@@ -132,4 +149,23 @@ fn objects_behind_a_blocked_finalizer_are_found() {
         }
         subject.target.resume().unwrap();
     }
+}
+
+#[test]
+fn a_process_that_ended_is_said_to_have_no_roots() {
+    let subject = vault(Runtime::Net9);
+    let mut memory = subject.open();
+    subject.target.kill().unwrap();
+    subject.target.wait_exit(std::time::Duration::from_secs(60)).unwrap();
+    let raw = memory.read_roots(&[]);
+    assert!(raw.handles().is_empty() && raw.finalizer_queue().is_none());
+    let missing = raw.missing().join("; ");
+    assert!(
+        missing.contains("handles could not") && missing.contains("ranges of the heap could not"),
+        "{missing}"
+    );
+    let mut builder = heap_graph::GraphBuilder::new();
+    memory.tell(&raw, &mut builder).expect("nothing is told");
+    let error = gc_memory::GcMemory::open(subject.pid()).expect_err("it is gone");
+    assert!(error.to_string().contains("does not exist"), "{error}");
 }

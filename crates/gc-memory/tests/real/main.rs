@@ -4,3 +4,4 @@ mod against_heap_dump;
 mod core_heaps;
 mod known_roots;
 mod support;
+mod written_core;

@@ -81,7 +81,7 @@ pub struct MemoryView {
 }
 
 impl Process {
-    /// Its memory. The kernel looks at every page for it, about a millisecond for each 2 GB in memory, and the process's own
+    /// Its memory. The kernel looks at every page for it, and the process's own
     /// requests for memory wait meanwhile. Only for those who may trace the process.
     pub fn memory(&self) -> Result<MemoryView, ViewError> {
         let path = self.path("smaps");

@@ -135,7 +135,7 @@ impl Profiler for DuplicateStrings {
         };
         cost.bytes += found.fetched;
         cost.events += taken.graph.node_count() as u64;
-        let seen = Seen { by_agent, ..see(&taken.graph, &paths, &found, top) };
+        let seen = Seen { by_agent, ..see(&taken, &paths, &found, top) };
         let end = WindowEnd::Completed;
         let about = answer::About { cost, notes, measured: began.elapsed(), end };
         Ok(answer::answer(&seen, about, run.settings))
@@ -154,14 +154,16 @@ fn strings_of(taken: &Taken, paths: &ShortestPaths) -> Vec<NodeId> {
     strings.filter(|node| !taken.garbage || paths.holder(*node).is_some()).collect()
 }
 
-fn see(graph: &HeapGraph, paths: &ShortestPaths, found: &Found, top: usize) -> Seen {
+fn see(taken: &Taken, paths: &ShortestPaths, found: &Found, top: usize) -> Seen {
+    let graph = &taken.graph;
+    let alive = graph.nodes().filter(|node| !taken.garbage || paths.holder(*node).is_some());
     let all = found.equal.iter().flat_map(|equal| equal.nodes.iter().copied());
     Seen {
         strings: found.strings,
         read: found.read,
         different: found.different,
         string_bytes: found.bytes,
-        heap_bytes: graph.nodes().map(|node| size_on_heap(graph, node)).sum(),
+        heap_bytes: alive.map(|node| size_on_heap(graph, node)).sum(),
         wasted: found.wasted(),
         repeated: found.equal.len() as u64,
         worst: found.equal.iter().take(top).map(|equal| duplicate(graph, paths, equal)).collect(),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use heap_graph::{Place, TypeRow, TypeTree};
+use heap_graph::{Place, RootKind, TypeRow, TypeTree};
 use heap_reports::{Look, Suspect, path_line, root_label, suspects};
 use model::{
     Body, Column, Confidence, Cost, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit, WindowEnd,
@@ -116,7 +116,9 @@ fn finding(look: &Look, holder: &Suspect) -> Finding {
     let mut finding =
         Finding::new("heap-holder", Severity::Info, Confidence::High, title).evidence("Held", held);
     if let Some((root, steps)) = &holder.path {
-        if let Some(field) = look.graph.root(*root).name {
+        let holder = look.graph.root(*root);
+        let is_field = matches!(holder.kind, RootKind::StaticField | RootKind::ThreadStaticField);
+        if let Some(field) = holder.name.filter(|_| is_field) {
             finding = finding.culprit(Culprit::new(CulpritKind::Field, field));
         }
         finding = finding.evidence("Path", path_line(look, *root, steps));
@@ -129,7 +131,8 @@ fn more_notes(look: &Look, lines: &TypeTree) -> Vec<String> {
     let unreached = look.dominators.garbage();
     if unreached.objects > 0 {
         notes.push(format!(
-            "{} objects ({}) are reached from no root that is known, such as string literals; they are not in the tree",
+            "{} objects ({}) are reached from no root that is known, such as garbage and string literals; they are not in \
+             the tree",
             count_words(unreached.objects),
             bytes_words(fraction(unreached.bytes))
         ));

@@ -48,11 +48,16 @@ static SPEC: Spec = Spec {
             kind: Kind::Integer { min: 0, max: 100_000, default: 10 },
             help: "how many types to list",
         },
+        Parameter {
+            name: "collect",
+            kind: Kind::Choice { options: &["always", "when-needed"], default: "always" },
+            help: "whether a full collection is forced where the heap can be told without",
+        },
         ALLOW_PAUSE,
     ],
     since: "3.1",
     pause: Pause::Heap,
-    cost: "one forced full collection; it stands still until its heap is told",
+    cost: "a forced full collection, unless collect says else, and the pause",
     duration: Duration::from_secs(1),
 };
 
@@ -62,7 +67,11 @@ impl Profiler for GcSurvivors {
     }
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
-        let (taken, notes) = heap::take_with(run, Collect::Always)?;
+        let collect = match run.settings.choice("collect") {
+            "when-needed" => Collect::WhenNeeded,
+            _ => Collect::Always,
+        };
+        let (taken, notes) = heap::take_with(run, collect)?;
         let about = answer::About { cost: heap::cost(&[&taken]), notes, measured: taken.elapsed };
         Ok(answer::answer(&Look::of(taken.graph), about, run.settings))
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use heap_graph::{HeapGraph, NodeId, TypeId};
+use heap_graph::{HeapGraph, NodeId, ShortestPaths, TypeId};
 
+use super::population::is_alive;
 use crate::heap::memory::{Memory, read_objects};
 
 /// Larger objects are buffers.
@@ -16,6 +17,7 @@ const PINNED: u64 = 1;
 /// The types of the objects that contain these handles, by their addresses.
 pub(super) fn find<M: Memory>(
     graph: &HeapGraph,
+    paths: Option<&ShortestPaths>,
     memory: &mut M,
     mut handles: HashMap<u64, Option<TypeId>>,
 ) -> HashMap<u64, Option<TypeId>> {
@@ -23,7 +25,7 @@ pub(super) fn find<M: Memory>(
     let is_candidate: Vec<bool> = graph.types().map(|(_, info)| may_contain(&info.name)).collect();
     let mut objects: Vec<NodeId> = graph
         .nodes()
-        .filter(|node| graph.size(*node) <= LARGEST)
+        .filter(|node| graph.size(*node) <= LARGEST && is_alive(paths, *node))
         .filter(|node| is_candidate.get(graph.type_of(*node).index()).copied().unwrap_or(false))
         .take_while(|node| {
             bytes += graph.size(*node);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
 use gc_memory::{GcMemory, Handle};
+use heap_graph::ShortestPaths;
 use model::{ProcessId, WindowEnd};
 use runtime_events::{keyword, provider};
 
@@ -57,6 +58,10 @@ static SPEC: Spec = Spec {
 /// Room for events in the target.
 const BUFFER_MB: u32 = 64;
 
+const NO_TABLES: &str = "the runtime's tables of handles were not found in its memory: weak and dependent handles are counted only as they are made";
+const NO_MEMORY: &str = "this user may not read the process's memory: weak and dependent handles are counted only as they are \
+                         made, and which objects contain handles is not known";
+
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 struct Seen {
@@ -84,24 +89,27 @@ impl Profiler for Handles {
         about.cost.method = format!("{}; {}", about.cost.method, cost.method);
         about.cost.pauses = cost.pauses;
         about.cost.bytes += cost.bytes;
-        let mut population = Population::see(&taken.graph);
-        match tables(run.process.pid) {
-            Ok((handles, mut memory)) => {
-                population.add(&taken.graph, &taken.handles, &handles, &mut memory);
+        let paths = taken.garbage.then(|| ShortestPaths::of(&taken.graph));
+        let mut population = Population::see(&taken.graph, paths.as_ref());
+        if let Some(mut memory) = Outside::open(run.process.pid).filter(|_| run.process.visible) {
+            let handles = tables(run.process.pid);
+            if handles.is_empty() {
+                about.notes.push(NO_TABLES.to_owned());
+                population.find_keepers(&taken.graph, paths.as_ref(), &changes.open, &mut memory);
+            } else {
+                population.add_others(&taken.graph, &taken.handles, &handles, &mut memory);
+                population.find_keepers(&taken.graph, paths.as_ref(), &handles, &mut memory);
             }
-            Err(why) => about.notes.push(format!(
-                "the runtime's tables of handles could not be read ({why}): weak and dependent handles are counted only as \
-                 they are made, and which objects contain handles is not known"
-            )),
+        } else {
+            about.notes.push(NO_MEMORY.to_owned());
         }
         let seen = Seen { population, changes, window: about.measured };
         Ok(answer::answer(&seen, about, run.settings))
     }
 }
 
-/// The handles in the runtime's own tables, read from outside, and the memory that they are in.
-fn tables(pid: ProcessId) -> Result<(Vec<Handle>, Outside), String> {
-    let memory = Outside::open(pid).ok_or("this user may not read the process's memory")?;
-    let mut collector = GcMemory::open(pid).map_err(|error| error.to_string())?;
-    Ok((collector.read_roots(&[]).handles().to_vec(), memory))
+/// The handles in the runtime's own tables, read from outside; none where these are not found.
+fn tables(pid: ProcessId) -> Vec<Handle> {
+    let collector = GcMemory::open(pid);
+    collector.map_or_else(|_| Vec::new(), |mut collector| collector.read_roots(&[]).handles().to_vec())
 }

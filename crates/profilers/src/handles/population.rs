@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gc_memory::{Handle, HandleKind as Told};
-use heap_graph::{Generation, HeapGraph, NodeId, RootKind, TypeId};
+use heap_graph::{Generation, HeapGraph, NodeId, RootKind, ShortestPaths, TypeId};
 use runtime_events::handle::HandleKind;
 use symbols::is_framework_module;
 
@@ -53,7 +53,8 @@ impl Population {
         self.rows.iter().filter(move |row| row.kind == kind)
     }
 
-    pub(super) fn see(graph: &HeapGraph) -> Population {
+    /// `paths` tells objects that nothing refers to from others, in a heap that has such.
+    pub(super) fn see(graph: &HeapGraph, paths: Option<&ShortestPaths>) -> Population {
         let mut found: BTreeMap<(HandleKind, TypeId), Vec<NodeId>> = BTreeMap::new();
         for (_, root) in graph.roots() {
             let Some(kind) = kind_of(root.kind) else { continue };
@@ -71,7 +72,7 @@ impl Population {
                 }
             }
         }
-        let holders = holders(graph, &rows_of, keys.len());
+        let holders = holders(graph, paths, &rows_of, keys.len());
         let mut rows: Vec<Row> = keys
             .into_iter()
             .zip(found.into_values())
@@ -91,22 +92,21 @@ impl Population {
         Population { rows, all_kinds: false }
     }
 
-    /// Adds what the runtime's own tables tell: kinds that are no roots, and which objects contain handles.
-    pub(super) fn add<M: Memory>(
+    /// Tells which objects contain handles.
+    pub(super) fn find_keepers<M: Memory>(
         &mut self,
         graph: &HeapGraph,
-        classes: &HashMap<TypeId, u64>,
+        paths: Option<&ShortestPaths>,
         handles: &[Handle],
         memory: &mut M,
     ) {
-        self.all_kinds = true;
-        self.add_others(graph, classes, handles, memory);
         let mut targets: HashMap<u64, NodeId> = HashMap::new();
         for (_, root) in graph.roots().filter(|(_, root)| kind_of(root.kind).is_some()) {
             targets.extend(root.targets().map(|node| (graph.address(node).0, node)));
         }
         let holding = || handles.iter().filter(|handle| matches!(handle.kind, Told::Strong | Told::Pinned));
-        let kept = kept_in::find(graph, memory, holding().map(|handle| (handle.at, None)).collect());
+        let places = holding().map(|handle| (handle.at, None)).collect();
+        let kept = kept_in::find(graph, paths, memory, places);
         let mut counts: HashMap<(HandleKind, &str), HashMap<TypeId, u64>> = HashMap::new();
         for handle in holding() {
             if let (Some(Some(keeper)), Some(node)) = (kept.get(&handle.at), targets.get(&handle.object)) {
@@ -120,14 +120,15 @@ impl Population {
         }
     }
 
-    /// Handles that are no roots, by the types of their objects.
-    fn add_others<M: Memory>(
+    /// Adds handles that are no roots, by the types of their objects, from the runtime's own tables.
+    pub(super) fn add_others<M: Memory>(
         &mut self,
         graph: &HeapGraph,
         classes: &HashMap<TypeId, u64>,
         handles: &[Handle],
         memory: &mut M,
     ) {
+        self.all_kinds = true;
         let by_class: HashMap<u64, TypeId> = classes.iter().map(|(id, class)| (*class, *id)).collect();
         let mut counts: BTreeMap<(HandleKind, Option<TypeId>), u64> = BTreeMap::new();
         let others = handles.iter().map(|handle| (told_kind(handle.kind), handle.object));
@@ -171,6 +172,11 @@ fn told_kind(kind: Told) -> HandleKind {
     }
 }
 
+/// Whether something refers to an object.
+pub(super) fn is_alive(paths: Option<&ShortestPaths>, node: NodeId) -> bool {
+    paths.is_none_or(|paths| paths.holder(node).is_some())
+}
+
 fn is_own(graph: &HeapGraph, id: TypeId) -> bool {
     let info = graph.type_info(id);
     info.module.as_deref().is_none_or(|module| !is_framework_module(module))
@@ -200,11 +206,12 @@ fn kind_of(kind: RootKind) -> Option<HandleKind> {
 /// For each row the type that refers to most of its objects: one walk over all references.
 fn holders(
     graph: &HeapGraph,
+    paths: Option<&ShortestPaths>,
     rows_of: &HashMap<NodeId, Vec<usize>>,
     rows: usize,
 ) -> Vec<Option<(TypeId, u64)>> {
     let mut counts: Vec<HashMap<TypeId, u64>> = vec![HashMap::new(); rows];
-    for node in graph.nodes() {
+    for node in graph.nodes().filter(|node| is_alive(paths, *node)) {
         let holder = graph.type_of(node);
         for target in graph.references(node) {
             for &row in rows_of.get(&target).map_or(&[][..], Vec::as_slice) {

@@ -60,7 +60,7 @@ fn own(name: &str, line: u32) -> Frame {
 fn seen(rows: Vec<Row>, makers: Vec<Maker>, older: u64) -> Seen {
     Seen {
         population: Population { rows, all_kinds: true },
-        changes: Changes { makers, older, unfollowed: 0 },
+        changes: Changes { makers, older, ..Changes::default() },
         window: Duration::from_secs(5),
     }
 }
@@ -174,7 +174,7 @@ impl Memory for Words {
 #[test]
 fn objects_that_contain_handles_are_found_and_weak_ones_are_counted() {
     let graph = graph();
-    let mut found = Population::see(&graph);
+    let mut found = Population::see(&graph, None);
     let handle = |kind, at, object| Handle { kind, at, object, dependent: 0 };
     let handles = [
         handle(Told::Pinned, 0x70_0000, 0x2000),
@@ -186,7 +186,8 @@ fn objects_that_contain_handles_are_found_and_weak_ones_are_counted() {
     // The connection has one of the pinned handles, with the bit that marks them; its type is the first word.
     let mut memory = Words([(0x1000, 0x5550), (0x1008, 0x70_0001)].into());
     let owner = graph.types_named("Shop.Connection").next().expect("the type");
-    found.add(&graph, &[(owner, 0x5550)].into(), &handles, &mut memory);
+    found.add_others(&graph, &[(owner, 0x5550)].into(), &handles, &mut memory);
+    found.find_keepers(&graph, None, &handles, &mut memory);
     let row = |kind, name: &str| {
         found.of(kind).find(|row| row.type_name == name).unwrap_or_else(|| panic!("{name}: {found:?}"))
     };
@@ -199,7 +200,7 @@ fn objects_that_contain_handles_are_found_and_weak_ones_are_counted() {
 
 #[test]
 fn handles_are_counted_by_type_and_who_else_holds_their_objects() {
-    let found = Population::see(&graph());
+    let found = Population::see(&graph(), None);
     assert_eq!(found.rows.len(), 2, "{found:?}");
     let pinned = &found.rows[0];
     assert_eq!((pinned.kind, pinned.count, pinned.bytes), (HandleKind::Pinned, 3, 3 * 4120));

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use event_session::Seen;
+use gc_memory::{Handle, HandleKind as Told};
 use model::Frame;
 use runtime_events::handle::HandleKind;
-use runtime_events::{HandleAddress, RuntimeEvent};
+use runtime_events::{HandleAddress, ObjectAddress, RuntimeEvent};
 use stacks::StackKey;
 
 use crate::blame::own_frame;
@@ -30,11 +31,18 @@ impl Counts {
     }
 }
 
+/// A handle that was made and not freed.
+#[derive(Clone, Copy)]
+struct Open {
+    key: (HandleKind, Option<StackKey>),
+    object: ObjectAddress,
+}
+
 /// While the session runs.
 #[derive(Default)]
 pub(super) struct Watch {
     made: Capped<(HandleKind, Option<StackKey>), Counts>,
-    open: HashMap<HandleAddress, (HandleKind, Option<StackKey>)>,
+    open: HashMap<HandleAddress, Open>,
     /// Handles that were freed and made before.
     older: u64,
     /// Handles that are not followed, because there are too many.
@@ -49,8 +57,8 @@ impl Watcher for Watch {
                 self.made.entry(key).made += 1;
                 if self.open.len() < MOST_FOLLOWED {
                     // The free of one that has this address again came from another thread, and comes late.
-                    if let Some(gone) = self.open.insert(made.handle, key) {
-                        self.made.entry(gone).freed += 1;
+                    if let Some(gone) = self.open.insert(made.handle, Open { key, object: made.object }) {
+                        self.made.entry(gone.key).freed += 1;
                         self.older = self.older.saturating_sub(1);
                     }
                 } else {
@@ -58,7 +66,7 @@ impl Watcher for Watch {
                 }
             }
             RuntimeEvent::HandleDestroyed(freed) => match self.open.remove(&freed.handle) {
-                Some(key) => self.made.entry(key).freed += 1,
+                Some(gone) => self.made.entry(gone.key).freed += 1,
                 None => self.older += 1,
             },
             _ => {}
@@ -91,6 +99,8 @@ pub(super) struct Changes {
     pub(super) older: u64,
     /// Handles that were not followed to their end.
     pub(super) unfollowed: u64,
+    /// Strong and pinned handles that were made and not freed.
+    pub(super) open: Vec<Handle>,
 }
 
 impl Changes {
@@ -102,7 +112,12 @@ impl Changes {
             frames: stack.map(|stack| watched.frames(stack)).unwrap_or_default(),
             counts: **counts,
         };
-        Changes { makers: made.iter().map(maker).collect(), older: watch.older, unfollowed: watch.unfollowed }
+        Changes {
+            makers: made.iter().map(maker).collect(),
+            older: watch.older,
+            unfollowed: watch.unfollowed,
+            open: watch.open.iter().filter_map(|(at, open)| held(*at, *open)).collect(),
+        }
     }
 
     /// Of all makers of a kind together.
@@ -114,6 +129,16 @@ impl Changes {
         }
         sum
     }
+}
+
+/// A handle that holds its object.
+fn held(at: HandleAddress, open: Open) -> Option<Handle> {
+    let kind = match open.key.0 {
+        HandleKind::Strong => Told::Strong,
+        HandleKind::Pinned => Told::Pinned,
+        _ => return None,
+    };
+    Some(Handle { kind, at: at.0, object: open.object.0, dependent: 0 })
 }
 
 /// A kind in words.

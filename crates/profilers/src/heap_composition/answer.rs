@@ -27,7 +27,8 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
     notes.extend(seen.layout.as_ref().map(Layout::words));
     if !seen.looks.is_empty() && !judge::is_heap_found(seen) {
         notes.push(
-            "the managed heap could not be told from other memory: it is among the other anonymous memory".to_owned(),
+            "the managed heap could not be told from other memory: it is among the other anonymous memory"
+                .to_owned(),
         );
     }
     notes.extend(seen.notes.iter().cloned());
@@ -73,11 +74,14 @@ fn summary(seen: &Composition) -> String {
 fn source_words(seen: &Composition) -> String {
     let (collections, full) = seen.collections;
     match seen.managed.source {
-        Source::Nothing => "sizes of generations are not known: no collection happened, and no counter came; look for \
+        Source::Nothing => {
+            "sizes of generations are not known: no collection happened, and no counter came; look for \
                             longer, or use --set graph=yes"
-            .to_owned(),
+                .to_owned()
+        }
         Source::Counters if seen.managed.bytes() == 0 => {
-            "no collection has happened in this process yet: there are no holes, and sizes are not known".to_owned()
+            "no collection has happened in this process yet: there are no holes, and sizes are not known"
+                .to_owned()
         }
         Source::Counters => {
             let holes = if seen.managed.holes().is_some() {
@@ -103,7 +107,8 @@ fn source_words(seen: &Composition) -> String {
 
 fn generations(seen: &Composition) -> Section {
     let managed = &seen.managed;
-    let pieces = if seen.layout.as_ref().is_some_and(|layout| !layout.has_regions) { "Segments" } else { "Regions" };
+    let pieces =
+        if seen.layout.as_ref().is_some_and(|layout| !layout.has_regions) { "Segments" } else { "Regions" };
     let mut table = Table::new([
         Column::new("generation", "Generation", Unit::Text),
         Column::new("bytes", "Size", Unit::Bytes),
@@ -142,8 +147,8 @@ fn generations(seen: &Composition) -> Section {
     let bytes = Some(managed.bytes()).filter(|bytes| *bytes > 0);
     table.push(["all".into(), bytes.into(), holes.into(), share(holes, bytes), pieces, used, committed]);
     let more = [
-        ("free, kept for later", managed.kept_free),
-        ("committed in all", managed.committed),
+        ("committed then", managed.committed),
+        ("of it kept free", managed.kept_free),
         ("the collector's tables", managed.bookkeeping),
     ];
     for (words, bytes) in more {
@@ -152,7 +157,11 @@ fn generations(seen: &Composition) -> Section {
             table.push(std::iter::once(words.into()).chain(missing).chain([bytes.into()]));
         }
     }
-    Section::new("generations", "The managed heap (size and holes: after its last collection)", Body::Table(table))
+    Section::new(
+        "generations",
+        "The managed heap (size and holes: after its last collection)",
+        Body::Table(table),
+    )
 }
 
 fn share(part: Option<u64>, whole: Option<u64>) -> Cell {

@@ -120,7 +120,8 @@ fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
             group.generations[generation as usize] += 1;
         }
     }
-    let mut sizes: Vec<_> = sizes.into_iter().map(|((id, by, bytes), count)| (count, bytes, id, by)).collect();
+    let mut sizes: Vec<_> =
+        sizes.into_iter().map(|((id, by, bytes), count)| (count, bytes, id, by)).collect();
     sizes.sort_unstable();
     // The last word is that of the most frequent size.
     for (_, bytes, id, by) in sizes {
@@ -142,7 +143,10 @@ fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
 }
 
 /// By type of pinned objects and what pins them: the type that refers to most of them.
-fn holders(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
+fn holders(
+    graph: &HeapGraph,
+    pinned: &HashMap<NodeId, RootKind>,
+) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
     let mut counts: HashMap<((TypeId, RootKind), TypeId), u64> = HashMap::new();
     if pinned.is_empty() {
         return HashMap::new();

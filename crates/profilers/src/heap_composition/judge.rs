@@ -63,7 +63,8 @@ fn matters(managed: &Managed, of: Area, settings: &Settings) -> bool {
 pub(super) fn needs_objects(managed: &Managed, settings: &Settings) -> bool {
     [Area::Small, Area::Large].into_iter().any(|of| {
         let (bytes, holes) = area(managed, of);
-        let may_matter = holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
+        let may_matter =
+            holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
         may_matter || matters(managed, of, settings)
     })
 }
@@ -167,10 +168,12 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
         causes.filter(|(at, _)| Area::Small.generations().contains(at)).map(|(_, found)| of(found)).sum()
     };
     let (beside, gaps) = (all(|found| found.beside_pins), all(|found| found.hole_bytes));
-    let confidence = if gaps > 0 && percent(beside, gaps) >= MOST { Confidence::High } else { Confidence::Medium };
+    let confidence =
+        if gaps > 0 && percent(beside, gaps) >= MOST { Confidence::High } else { Confidence::Medium };
     let mut finding = Finding::new("pinning", Severity::Warning, confidence, title).evidence("Holes", size);
     if gaps > 0 {
-        finding = finding.evidence("Beside pins", format!("{} of the gaps' bytes", share_words(beside, gaps)));
+        finding =
+            finding.evidence("Beside pins", format!("{} of the gaps' bytes", share_words(beside, gaps)));
     }
     if let Some(met) = seen.managed.pinned_objects {
         finding = finding.evidence("Pinned", format!("{} objects at the last collection", count_words(met)));

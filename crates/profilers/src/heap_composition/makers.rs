@@ -85,7 +85,9 @@ impl Watch {
             self.fresh.insert(object, stack);
         }
         let is_type = tick.type_name.is_some_and(|name| readable(&name.to_string()) == *type_name);
-        if is_type && tick.object_bytes.is_some_and(|size| size.next_multiple_of(8) == bytes.next_multiple_of(8)) {
+        if is_type
+            && tick.object_bytes.is_some_and(|size| size.next_multiple_of(8) == bytes.next_multiple_of(8))
+        {
             *self.alike.entry(stack) += 1;
         }
     }

@@ -47,7 +47,7 @@ static SPEC: Spec = Spec {
     id: "heap-composition",
     name: "Heap composition",
     question: "What is its memory made of, and is it the managed heap?",
-    engine: Engine::EventPipe,
+    engine: Engine::Heap,
     parameters: &[
         Parameter {
             name: "graph",
@@ -164,7 +164,7 @@ impl Composition {
                     self.managed = managed;
                 }
                 let cost = heap::cost(&[&taken]);
-                self.cost.method = format!("{}; {}", self.cost.method, cost.method);
+                self.cost.method = format!("events of the runtime (EventPipe); {}", cost.method);
                 self.cost.pauses = cost.pauses;
                 self.cost.bytes += cost.bytes;
                 self.notes.extend(notes);

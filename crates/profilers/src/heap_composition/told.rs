@@ -292,3 +292,63 @@ fn unique() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("drdotnet-{}-{}", std::process::id(), now.as_nanos())
 }
+
+#[cfg(test)]
+mod tests {
+    use counters::CounterSource;
+
+    use super::*;
+
+    fn told(values: &[(&str, &str, f64)]) -> Managed {
+        let mut counted = Managed::default();
+        for (name, tags, value) in values {
+            let counter = Counter {
+                source: CounterSource::Meter,
+                provider: "System.Runtime".into(),
+                name: (*name).into(),
+                display_name: None,
+                unit: None,
+                description: None,
+                meter_tags: String::new(),
+                instrument_tags: String::new(),
+            };
+            Watch::counter(&mut counted, &counter, tags, &Reading::Gauge(*value));
+        }
+        counted
+    }
+
+    #[test]
+    fn counters_of_all_runtimes_are_understood() {
+        let old = told(&[("gen-2-size", "", 5e6), ("loh-size", "", 7e6), ("gc-committed", "", 20.0)]);
+        assert_eq!((old.size(Generation::Gen2).bytes, old.bytes()), (Some(5_000_000), 12_000_000));
+        assert_eq!((old.committed, old.holes(), old.source), (Some(20_000_000), None, Source::Counters));
+        let size = "dotnet.gc.last_collection.heap.size";
+        let holes = "dotnet.gc.last_collection.heap.fragmentation.size";
+        let new = told(&[
+            (size, "gc.heap.generation=loh", 9e6),
+            (holes, "gc.heap.generation=loh", 4e6),
+            (size, "gc.heap.generation=poh", f64::NAN),
+            ("dotnet.gc.last_collection.memory.committed_size", "", 3e7),
+            (size, "gc.heap.generation=unheard-of", 1e9),
+        ]);
+        let large = new.size(Generation::Large);
+        assert_eq!((large.bytes, large.holes), (Some(9_000_000), Some(4_000_000)));
+        assert_eq!((new.bytes(), new.holes(), new.committed), (9_000_000, Some(4_000_000), Some(30_000_000)));
+        assert_eq!(new.size(Generation::Frozen), Size::default());
+    }
+
+    #[test]
+    fn heaps_of_the_server_collector_are_added_up() {
+        let mut watch = Watch::new(None);
+        assert_eq!(watch.managed().source, Source::Nothing);
+        let heap = |bytes, holes| [Size { bytes: Some(bytes), holes: Some(holes), pinned: Some(1) }; 5];
+        watch.telling.heaps.insert(0, heap(100, 10));
+        watch.telling.heaps.insert(1, heap(50, 0));
+        watch.generation = 1;
+        let managed = watch.managed();
+        assert_eq!((managed.heaps, managed.bytes(), managed.holes()), (2, 750, Some(50)));
+        assert_eq!(managed.source, Source::Collection { generation: 1, forced: false });
+        // It is told until the next one.
+        assert_eq!(watch.managed().bytes(), 750);
+    }
+}

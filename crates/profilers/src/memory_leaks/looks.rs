@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use heap_collector::Taken;
-use heap_graph::{PathTree, Totals, TypeRow, growth};
+use heap_graph::{PathTree, ShortestPaths, Totals, TypeRow, growth};
 use heap_reports::Look;
 use model::{Cost, Pauses, Timestamp, WindowEnd};
 
@@ -123,7 +123,7 @@ struct Gathering<'a> {
 impl Gathering<'_> {
     /// Puts a heap beside those before it. Its graph is given back for the last one; others are let go.
     fn add(&mut self, graph: heap_graph::HeapGraph, pause: Option<Duration>, at: Duration) -> Look {
-        let look = Look::of(graph);
+        let look = Look::with_paths(graph, ShortestPaths::from_lasting_roots);
         self.places.add(&look.graph, &PathTree::of(&look.graph, &look.paths));
         let Totals { objects, bytes } = look.dominators.reachable();
         let garbage = look.dominators.garbage().bytes;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heap_collector::Assemblies;
-use heap_graph::{Address, GraphBuilder, HeapGraph, PathTree, RootKind, TypeId};
+use heap_graph::{Address, GraphBuilder, HeapGraph, PathTree, RootKind, ShortestPaths, TypeId};
 use heap_reports::Look;
 use model::{Confidence, Cost, Pauses, WindowEnd};
 
@@ -74,7 +74,7 @@ fn found(make: impl Fn(usize) -> Heap, counts: &[usize]) -> Vec<Leak> {
     let mut places = Places::default();
     let mut last = None;
     for &count in counts {
-        let look = Look::of(make(count).graph());
+        let look = Look::with_paths(make(count).graph(), ShortestPaths::from_lasting_roots);
         places.add(&look.graph, &PathTree::of(&look.graph, &look.paths));
         last = Some(look);
     }
@@ -110,6 +110,23 @@ fn a_list_that_grows_is_found_with_its_field() {
     assert_eq!(leak.objects, [100, 400]);
     assert!(leak.rises && leak.is_named);
     assert_eq!(leak.retained, 400 * 1040);
+}
+
+#[test]
+fn a_method_that_is_at_the_list_does_not_hide_the_field() {
+    let used = |orders: usize| {
+        let mut heap = list(orders);
+        if orders > 100 {
+            // The list itself, nearer to the orders than the field.
+            let array = heap.objects.len() - 2;
+            heap.root(RootKind::Local, Some("thread main (1), Shop.Intake.Run"), array);
+        }
+        heap
+    };
+    let leaks = found(used, &[100, 400]);
+    let [leak] = &leaks[..] else { panic!("{leaks:?}") };
+    assert_eq!(leak.blamed, Blamed::Field("Shop.History.s_orders".to_owned()));
+    assert_eq!(leak.objects, [100, 400]);
 }
 
 #[test]
