@@ -293,19 +293,6 @@ impl GraphBuilder {
     }
 }
 
-/// By object: whether these lead to it.
-fn reached(starts: &[u32], targets: &[u32], mut open: Vec<u32>) -> Vec<bool> {
-    let mut seen = vec![false; starts.len().saturating_sub(1)];
-    while let Some(node) = open.pop() {
-        let node = as_index(node);
-        if !std::mem::replace(&mut seen[node], true) {
-            let references = &targets[as_index(starts[node])..as_index(starts[node + 1])];
-            open.extend(references.iter().filter(|&&target| !seen[as_index(target)]));
-        }
-    }
-    seen
-}
-
 /// Analyses number the roots behind the objects, so both together must fit.
 pub(crate) fn check_roots(objects: usize, roots: usize) -> Result<(), Error> {
     if objects.saturating_add(roots) >= as_index(MOST) {
