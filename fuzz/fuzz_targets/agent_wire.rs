@@ -31,10 +31,10 @@ impl ObjectSink for Counted {
 
 /// What comes through the shared memory, in slots of this size.
 fn slots(bytes: &[u8], piece: usize) {
-    if let Some(head) = bytes.first_chunk::<HEAD_BYTES>() {
-        if let Ok(read) = SlotHead::decode(head, 0) {
-            assert_eq!(SlotHead::decode(&read.encode(), 0), Ok(read));
-        }
+    if let Some(head) = bytes.first_chunk::<HEAD_BYTES>()
+        && let Ok(read) = SlotHead::decode(head, 0)
+    {
+        assert_eq!(SlotHead::decode(&read.encode(), 0), Ok(read));
     }
     let (mut objects, mut counted) = (ObjectReader::default(), Counted::default());
     let (mut frames, mut events) = (FrameReader::default(), EventReader::default());

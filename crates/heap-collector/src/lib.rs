@@ -8,13 +8,13 @@
 //!                       +-- session 2: asks for the collection; ended as soon as it is granted
 //! ```
 //!
-//! **In:** a process ([`take`]) or a client ([`collect`]). **Out:** a [`Taken`] heap with the pause that it cost, or an
+//! **In:** a process ([`take()`]) or a client ([`collect()`]). **Out:** a [`Taken`] heap with the pause that it cost, or an
 //! [`Error`] that says what is missing: a graph with holes is never handed out.
 //!
 //! A walk needs no collection. For events the runtime makes one full, blocking collection and tells every object while all
-//! threads are stopped. Asked for over the socket in one session, as other tools do, all of it would be kept in the target's memory until the collection is over:
-//! a runtime does not send before it has answered, and it answers after the collection. So the first session listens and
-//! the second asks, and the events leave the target while they come.
+//! threads are stopped. Asked for over the socket in one session, as other tools do, all of it would be kept in the
+//! target's memory until the collection is over: a runtime does not send before it has answered, and it answers after the
+//! collection. So the first session listens and the second asks, and the events leave the target while they come.
 //!
 //! Names of static fields are completed from the metadata of the loaded assemblies ([`Assemblies`]).
 //!
