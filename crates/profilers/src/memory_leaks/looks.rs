@@ -61,7 +61,8 @@ pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
     loop {
         let (taken, said) =
             if gathering.sights.is_empty() { heap::take(run)? } else { heap::take(&to_the_end)? };
-        window = before + first.get_or_insert_with(Instant::now).elapsed();
+        window = before + first.map_or(Duration::ZERO, |first: Instant| first.elapsed());
+        first = first.or_else(|| Some(Instant::now()));
         if let Err(error) =
             run.control.keep_heap(&gathering.sights.len().saturating_add(1).to_string(), &taken.graph)
         {

@@ -106,7 +106,13 @@ impl Places {
             let (what, module) = match place.at {
                 At::Root(id) => {
                     let root = graph.root(id);
-                    (What::Root { kind: root.kind, name: root.name.map(|name| self.name(name)) }, None)
+                    (
+                        What::Root {
+                            kind: root.kind,
+                            name: root.name.map(|name| self.name(lasting(root.kind, name))),
+                        },
+                        None,
+                    )
                 }
                 At::Type(id) => {
                     let info = graph.type_info(id);
@@ -170,5 +176,25 @@ impl Places {
         }
         way.reverse();
         way
+    }
+}
+
+/// The part of a root's name that is the same in all looks: a thread stays, the method that it is in does not.
+fn lasting(kind: RootKind, name: &str) -> &str {
+    match kind {
+        RootKind::Local | RootKind::PinnedLocal => name.find("), ").map_or(name, |end| &name[..=end]),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_the_same_whatever_it_does() {
+        assert_eq!(lasting(RootKind::Local, "thread main (17), Shop.Intake.Run"), "thread main (17)");
+        assert_eq!(lasting(RootKind::PinnedLocal, "thread main"), "thread main");
+        assert_eq!(lasting(RootKind::StaticField, "A.b), c"), "A.b), c");
     }
 }
