@@ -4,7 +4,7 @@
 // finding:  event-handler-leak
 // culprit:  Desk.QuoteView.Open, Desk.QuoteBoard.PriceChanged
 // runtimes: 3.1 8 9
-// Arguments: rate (MB per second) and cap (MB).
+// Arguments: rate (MB per second) and cap (MB); feeds=2 lets each view also listen to an event of an object.
 
 using System;
 using System.Runtime.CompilerServices;
@@ -16,12 +16,17 @@ namespace Desk
     [Patient("leak-event-handlers")]
     internal static class TradingDesk
     {
+        private static readonly RateFeed s_feed = new RateFeed();
+
         private static void Run(PatientArguments args)
         {
-            Growth.Start("view-opener", args, QuoteView.ApproximateBytes, OpenAndClose);
+            var ofObject = args.Int("feeds", 1) > 1;
+            Growth.Start("view-opener", args, QuoteView.ApproximateBytes, ofObject ? (Action)Listen : OpenAndClose);
             Background.Start("price-ticker", Tick);
             Patient.Ready();
         }
+
+        private static void Listen() => s_feed.RateChanged += new RateView().OnRate;
 
         private static void OpenAndClose()
         {
@@ -38,6 +43,26 @@ namespace Desk
                 Thread.Sleep(1000);
             }
         }
+    }
+
+    internal delegate void RateHandler(decimal rate);
+
+    internal sealed class RateFeed
+    {
+        public event RateHandler RateChanged;
+
+        public event Action<decimal> Closed;
+
+        public void Close() => Closed?.Invoke(0m);
+
+        public void Publish(decimal rate) => RateChanged?.Invoke(rate);
+    }
+
+    internal sealed class RateView
+    {
+        private readonly byte[] _bitmap = new byte[QuoteView.ApproximateBytes];
+
+        public void OnRate(decimal rate) => _bitmap[0] = (byte)rate;
     }
 
     internal static class QuoteBoard

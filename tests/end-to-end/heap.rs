@@ -39,7 +39,7 @@ fn root(report: &Report) -> String {
 
 /// The commands that a report ends with.
 fn commands(report: &Report) -> Vec<String> {
-    rows(report, "next").iter().map(|row| text(&row[1]).to_owned()).collect()
+    rows(report, "next").iter().map(|row| text(&row[0]).to_owned()).collect()
 }
 
 /// What a shell makes of a line that was told to the user.

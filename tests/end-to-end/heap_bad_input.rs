@@ -166,7 +166,10 @@ fn questions_about_a_heap_get_to_the_end_of_a_list_of_a_million_links() {
     let pid = target.pid().to_string();
     for profiler in ["gc-survivors", "memory-leaks"] {
         let said = user.says(&["run", profiler, "-p", &pid, "-d", "1s", "--allow-pause", "--json"]);
-        assert!(said.report().findings.is_empty(), "{profiler}: {said:?}");
+        let report = said.report();
+        // That much hangs on its first link is no illness.
+        let is_harmless = |finding: &model::Finding| finding.severity == model::Severity::Info;
+        assert!(report.findings.iter().all(is_harmless), "{profiler}: {:?}", report.findings);
     }
     let paths = user.says(&["heap", "paths", "-p", &pid, "--type", "Museum.Link", "--allow-pause", "--json"]);
     assert!(paths.report().summary.starts_with("1,000,000 Museum.Link with 32 MB"), "{paths:?}");

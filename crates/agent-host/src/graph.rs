@@ -38,8 +38,8 @@ const WAIT: Duration = Duration::from_micros(50);
 const ASK_SINK: Duration = Duration::from_millis(50);
 /// Bytes that may wait to be read, besides a part of those that were: after that the agent has to wait. On a machine with a
 /// processor to spare they are read as fast as they come.
-const QUEUED: u64 = 8 << 20;
-const QUEUED_PART: u64 = 8;
+const QUEUED: u64 = 2 << 20;
+const QUEUED_PART: u64 = 16;
 /// Most parts of an answer after the objects: more than the types that an honest agent tells.
 const MOST_PARTS: usize = 256 * 1024;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use core_dumps::CoreFile;
-use heap_graph::{Address, GraphBuilder, HeapGraph, TypeId, readable};
+use heap_graph::{Address, GraphBuilder, HeapGraph, TypeId};
 use model::ProcessId;
 use runtime_memory::{Loaded, Memory, RuntimeMemory};
 
@@ -99,14 +99,7 @@ impl<M: Memory> GcMemory<M> {
                 "{broken} ranges of the heap end early: not all of them can be read, or they were just being changed"
             ));
         }
-        let types: Vec<u64> = builder.handles().map(|(handle, _)| handle).collect();
-        let mut unnamed_types = 0;
-        for handle in types {
-            match self.type_name(handle) {
-                Some((name, module)) => _ = builder.name_type(handle, &readable(&name), module.as_deref()),
-                None => unnamed_types += 1,
-            }
-        }
+        let unnamed_types = self.name_types(&mut builder);
         let handles = builder.handles().map(|(handle, id)| (id, handle)).collect();
         let graph = builder.finish()?;
         Ok(CoreHeap { graph, handles, layout: raw.heap.clone(), roots: raw, told, unnamed_types })

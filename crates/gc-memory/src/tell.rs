@@ -51,6 +51,18 @@ impl<M: Memory> GcMemory<M> {
         Ok(told)
     }
 
+    /// Names the types of a builder that have no name yet; gives how many of them stay without.
+    pub fn name_types(&mut self, builder: &mut GraphBuilder) -> u64 {
+        let mut unnamed = 0;
+        for handle in builder.unnamed_handles() {
+            match self.type_name(handle) {
+                Some((name, module)) => _ = builder.name_type(handle, &readable(&name), module.as_deref()),
+                None => unnamed += 1,
+            }
+        }
+        unnamed
+    }
+
     fn tell_statics(
         &mut self,
         raw: &RawRoots,

@@ -133,6 +133,8 @@ impl Walked {
     fn finish(self) -> Result<Taken, Error> {
         let Walked { mut builder, mut told, mut memory } = self;
         name_types(&told.types, &mut builder);
+        // Of very many types, the agent does not tell all.
+        memory.name_types(&mut builder);
         let mut missing = Vec::new();
         if let Some(raw) = told.looked.take() {
             missing = memory.tell(&raw, &mut builder)?.missing;

@@ -107,7 +107,7 @@ impl GraphBuilder {
             self.at_hand[place] = (handle, known);
             return known;
         }
-        let id = self.add_type(&format!("Type({handle:#x})"), None);
+        let id = self.add_type(&unnamed(handle), None);
         self.handles.insert(handle, id);
         id
     }
@@ -115,6 +115,12 @@ impl GraphBuilder {
     /// The runtime's handles of types.
     pub fn handles(&self) -> impl Iterator<Item = (u64, TypeId)> {
         self.handles.iter().map(|(handle, id)| (*handle, *id))
+    }
+
+    /// Handles of types whose name has not come.
+    pub fn unnamed_handles(&self) -> Vec<u64> {
+        let is_unnamed = |id: TypeId, handle: u64| *self.types[id.index()].name == *unnamed(handle);
+        self.handles().filter(|&(handle, id)| is_unnamed(id, handle)).map(|(handle, _)| handle).collect()
     }
 
     /// The name of the type with a handle of the runtime.
@@ -291,6 +297,11 @@ impl GraphBuilder {
             addresses: self.addresses,
         })
     }
+}
+
+/// What a type is called whose name has not come.
+fn unnamed(handle: u64) -> String {
+    format!("Type({handle:#x})")
 }
 
 /// Analyses number the roots behind the objects, so both together must fit.

@@ -35,44 +35,66 @@ impl ShortestPaths {
 
     /// The same, but roots that last go first: static fields, then everything that is no local variable, then local
     /// variables. A method that runs now may be nearer to an object than the static field that holds it for good; the
-    /// paths of two looks would differ for that alone.
+    /// paths of two looks would differ for that alone. Of local variables, those go first whose object no other object
+    /// refers to: `this` before the array that it holds.
     pub fn from_lasting_roots(graph: &HeapGraph) -> ShortestPaths {
         let is_local = |kind| matches!(kind, RootKind::Local | RootKind::PinnedLocal);
         let is_static = |kind| matches!(kind, RootKind::StaticField | RootKind::ThreadStaticField);
-        ShortestPaths::in_turn(
-            graph,
-            &[&is_static, &move |kind| !is_static(kind) && !is_local(kind), &is_local],
-        )
+        let mut paths =
+            ShortestPaths::in_turn(graph, &[&is_static, &move |kind| !is_static(kind) && !is_local(kind)]);
+        let rest = ShortestPaths { before: paths.before.clone(), field: Vec::new(), ..paths };
+        let is_top = rest.unreferred_below(graph, &is_local);
+        for tops in [true, false] {
+            paths.turn(graph, &is_local, &|target| is_top[target] == tops);
+        }
+        paths
     }
 
     /// Finds the paths from the roots of each turn to what those before have not reached.
     fn in_turn(graph: &HeapGraph, turns: &[&dyn Fn(RootKind) -> bool]) -> ShortestPaths {
-        let numbering = Numbering::of(graph);
         let with_fields = !graph.fields.of_edge.is_empty();
         let mut paths = ShortestPaths {
-            numbering,
+            numbering: Numbering::of(graph),
             before: vec![NONE; graph.node_count()],
             field: vec![NONE; if with_fields { graph.node_count() } else { 0 }],
         };
         for turn in turns {
-            let mut queue: Vec<u32> = Vec::new();
-            // Roots are ordered by kind, static fields first; those with a name go before those without.
-            for named in [true, false] {
-                for (id, root) in
-                    graph.roots().filter(|(_, root)| root.name.is_some() == named && turn(root.kind))
-                {
-                    for &target in root.targets {
-                        let before = &mut paths.before[as_index(target)];
-                        if *before == NONE {
-                            *before = as_u32(numbering.root(id));
-                            queue.push(target);
-                        }
+            paths.turn(graph, turn, &|_| true);
+        }
+        paths
+    }
+
+    /// Goes on from the roots of some kinds, as far as their targets are wanted.
+    fn turn(&mut self, graph: &HeapGraph, kinds: &dyn Fn(RootKind) -> bool, wanted: &dyn Fn(usize) -> bool) {
+        let mut queue: Vec<u32> = Vec::new();
+        // Roots are ordered by kind, static fields first; those with a name go before those without.
+        for named in [true, false] {
+            let roots = graph.roots().filter(|(_, root)| root.name.is_some() == named && kinds(root.kind));
+            for (id, root) in roots {
+                for &target in root.targets.iter().filter(|&&target| wanted(as_index(target))) {
+                    let before = &mut self.before[as_index(target)];
+                    if *before == NONE {
+                        *before = as_u32(self.numbering.root(id));
+                        queue.push(target);
                     }
                 }
             }
-            paths.walk(graph, queue);
         }
-        paths
+        self.walk(graph, queue);
+    }
+
+    /// By object: whether roots of some kinds reach it, and no object that they reach refers to it.
+    fn unreferred_below(mut self, graph: &HeapGraph, kinds: &dyn Fn(RootKind) -> bool) -> Vec<bool> {
+        let mut is_top: Vec<bool> = self.before.iter().map(|&before| before == NONE).collect();
+        let left = is_top.clone();
+        self.turn(graph, kinds, &|_| true);
+        for node in graph.nodes().map(NodeId::index) {
+            if left[node] && self.before[node] != NONE {
+                let others = graph.targets_of(node).iter().filter(|&&target| as_index(target) != node);
+                others.for_each(|&target| is_top[as_index(target)] = false);
+            }
+        }
+        is_top
     }
 
     /// Goes on from objects whose paths are known.

@@ -5,8 +5,10 @@ use crate::builder::MOST;
 use crate::error::Error;
 use crate::ids::{NONE, as_index, as_u32};
 
-/// How many references are looked up together: as many as fit the caches of most processors.
+/// How many references are looked up together: a part of them all, and as many as fit the caches of most processors.
+const SMALLEST_BATCH: usize = 1 << 16;
 const BATCH: usize = 1 << 20;
+const BATCH_PART: usize = 16;
 /// Addresses are brought near each other in groups of this many bytes...
 const GROUP_BITS: u32 = 18;
 /// ...of which there are so many; farther groups share.
@@ -19,10 +21,11 @@ const GROUPS: usize = 1 << 12;
 /// each batch is ordered by where it leads to before it is looked up.
 pub(crate) fn targets_of(mut addresses: Vec<u64>, index: &AddressIndex<'_>) -> Vec<u32> {
     let mut targets = vec![0_u32; addresses.len()];
-    let give_back = (addresses.len() / 16).max(BATCH);
+    let give_back = (addresses.len() / 16).max(SMALLEST_BATCH);
+    let most = (addresses.len() / BATCH_PART).clamp(SMALLEST_BATCH, BATCH);
     let mut batch = Batch::default();
     while !addresses.is_empty() {
-        let from = addresses.len().saturating_sub(BATCH);
+        let from = addresses.len().saturating_sub(most);
         batch.look_up(&addresses[from..], &mut targets[from..addresses.len()], index);
         addresses.truncate(from);
         if addresses.capacity() - from >= give_back {

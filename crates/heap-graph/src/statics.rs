@@ -27,6 +27,12 @@ impl HeapGraph {
             match root.kind {
                 RootKind::StaticField | RootKind::ThreadStaticField => {
                     root.targets.iter().for_each(|&target| is_static[as_index(target)] = true);
+                    // A thread has an array of such arrays, one for each type.
+                    if root.kind == RootKind::ThreadStaticField {
+                        let arrays = root.targets.iter().filter(|&&array| self.is_table(array));
+                        let inner = arrays.flat_map(|&array| &self.targets[self.edges_of(as_index(array))]);
+                        tables.extend(inner.filter(|&&array| array != NULL && self.is_table(array)));
+                    }
                 }
                 RootKind::StrongHandle | RootKind::PinnedHandle => tables.extend(root.targets),
                 _ => {}
@@ -34,7 +40,7 @@ impl HeapGraph {
         }
         let mut cut = 0;
         for table in tables {
-            if *self.types[as_index(self.node_types[as_index(table)])].name != *TABLE {
+            if !self.is_table(table) {
                 continue;
             }
             for edge in self.edges_of(as_index(table)) {
@@ -47,5 +53,10 @@ impl HeapGraph {
         }
         without_nothing(&mut self.starts, &mut self.targets, &mut self.fields.of_edge);
         cut
+    }
+
+    /// Whether an object is of the type of tables.
+    fn is_table(&self, object: u32) -> bool {
+        *self.types[as_index(self.node_types[as_index(object)])].name == *TABLE
     }
 }

@@ -133,6 +133,24 @@ fn a_static_field_holds_its_object_once_the_runtimes_table_is_cut() {
 }
 
 #[test]
+fn a_static_field_of_a_thread_holds_its_object_once_the_threads_tables_are_cut() {
+    let objects: &[(&str, u64, &[usize])] = &[
+        ("System.Object[]", 100, &[1]),
+        ("System.Object[]", 50, &[2, 3]),
+        ("Cache", 10, &[]),
+        ("Other", 5, &[]),
+    ];
+    let field = RootKind::ThreadStaticField;
+    let mut graph =
+        heap(objects, &[(field, Some("A.cache"), 2), (field, Some("thread 7, thread statics"), 0)]);
+    assert_eq!(graph.cut_statics_tables(), 1);
+    let dominators = Dominators::of(&graph);
+    let cache = graph.roots().find(|(_, root)| root.name == Some("A.cache")).unwrap().0;
+    assert_eq!(dominators.retained_by_root(cache), 10);
+    assert_eq!(dominators.reachable().bytes, 165);
+}
+
+#[test]
 fn sizes_above_four_gigabytes_add_up() {
     let big = 5_000_000_000;
     let graph = heap(&[("Big", big, &[1]), ("Big", big, &[])], &[(STATIC, None, 0)]);
@@ -365,6 +383,32 @@ fn a_value_that_hangs_on_its_key_is_told_from_a_field() {
     builder.dependent_handle(Address(8), Address(24));
     let graph = builder.finish().expect("a graph");
     assert!(graph.is_dependent(nodes[0], nodes[2]) && !graph.is_dependent(nodes[0], nodes[1]));
+}
+
+#[test]
+fn paths_from_lasting_roots_pass_by_running_methods() {
+    // static A.a --> 0 --> 1 --> 2        a method is at 1, and at 4, which 3 holds; another at 3
+    let graph = heap(
+        &[
+            ("Store", 1, &[1]),
+            ("List", 1, &[2]),
+            ("Item", 1, &[]),
+            ("This", 1, &[4]),
+            ("Array", 1, &[5]),
+            ("File", 1, &[]),
+        ],
+        &[
+            (STATIC, Some("A.a"), 0),
+            (RootKind::Local, None, 1),
+            (RootKind::Local, None, 4),
+            (RootKind::Local, None, 3),
+        ],
+    );
+    let lengths = |paths: &ShortestPaths| -> Vec<usize> {
+        graph.nodes().map(|node| paths.path(node).map_or(0, |(_, steps)| steps.len())).collect()
+    };
+    assert_eq!(lengths(&ShortestPaths::of(&graph)), [1, 1, 2, 1, 1, 2]);
+    assert_eq!(lengths(&ShortestPaths::from_lasting_roots(&graph)), [1, 2, 3, 1, 2, 3]);
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn finding(look: &Look, suspect: &Suspect, advice: Option<&str>) -> Finding {
     let percent = share(suspect.retained, look.live_bytes());
     let title = match &suspect.holds {
         Some((id, totals)) => {
-            format!("{} {} hang on one {name}", count(totals.objects), look.graph.type_info(*id).name)
+            let hang = if totals.objects == 1 { "hangs" } else { "hang" };
+            format!("{} {} {hang} on one {name}", count(totals.objects), look.graph.type_info(*id).name)
         }
         None => format!("One {name} is {percent:.0} % of the heap"),
     };
@@ -112,8 +113,8 @@ fn notes(look: &Look) -> Vec<String> {
     let garbage = look.dominators.garbage();
     if garbage.objects > 0 {
         notes.push(format!(
-            "{} objects ({}) are reached from no root that the runtime tells of, such as string literals; they are not \
-             in the tables.",
+            "{} objects ({}) are reached from no root that is known: garbage that is not collected yet, string literals; \
+             they are not in the tables.",
             count(garbage.objects),
             format_bytes(garbage.bytes)
         ));

@@ -94,7 +94,10 @@ pub(crate) fn named(look: &Look, top: usize) -> Section {
     for (retained, name) in rows.into_iter().take(top) {
         table.push([retained.into(), share(retained, look.live_bytes()).into(), name.into()]);
     }
-    Section::new("roots", "By static field", Body::Table(table))
+    let is_field = |kind| matches!(kind, RootKind::StaticField | RootKind::ThreadStaticField);
+    let only_fields = look.graph.roots().all(|(_, root)| root.name.is_none() || is_field(root.kind));
+    let title = if only_fields { "By static field" } else { "By static field, thread and method" };
+    Section::new("roots", title, Body::Table(table))
 }
 
 /// Per cent.

@@ -4,10 +4,11 @@ mod support;
 
 use std::cell::RefCell;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use heap_graph::HeapGraph;
-use model::{Confidence, Finding, Report, Timestamp};
+use model::{Confidence, Finding, Report, Timestamp, WindowEnd};
 use profilers::{Control, EarlierHeap, Run, Settings, Stop, by_id, run};
 use support::{is_silent_on_healthy_programs, look, look_until, process};
 use testbed::{Runtime, Target, shared};
@@ -61,6 +62,45 @@ fn a_static_list_is_found() {
 #[test]
 fn event_handlers_are_found() {
     is_found("leak-event-handlers", &["static Desk.QuoteBoard.PriceChanged", "Desk.QuoteView"]);
+}
+
+/// The event of an object has its name from the metadata, and so does its own kind of delegate.
+#[test]
+fn event_handlers_of_objects_are_found() {
+    for runtime in EVERY {
+        let target = shared().target("leak-event-handlers", runtime).arg("cap=400").arg("feeds=2").start();
+        let target = target.expect("the patient starts");
+        let report = look_until("memory-leaks", &target, APART, &["allow-pause=yes"], |report| {
+            !report.findings.is_empty()
+        });
+        let finding = &report.findings[0];
+        let culprit = finding.culprit.as_ref().map(|culprit| culprit.name.as_str());
+        assert_eq!(
+            (finding.id.as_str(), culprit),
+            ("event-handler-leak", Some("Desk.RateFeed.RateChanged")),
+            "{runtime}\n{}",
+            show(&report)
+        );
+        assert!(finding.title.contains("Desk.RateView"), "{}", finding.title);
+    }
+}
+
+/// Few bytes, but open files all the same.
+#[test]
+fn open_files_are_found() {
+    for runtime in EVERY {
+        let target = shared().target("descriptor-leak", runtime).start().expect("the patient starts");
+        let report =
+            look_until("memory-leaks", &target, 3.0, &["looks=4"], |report| !report.findings.is_empty());
+        let finding = &report.findings[0];
+        let culprit = finding.culprit.as_ref().map(|culprit| culprit.name.as_str());
+        assert_eq!(
+            (finding.id.as_str(), culprit),
+            ("handle-leak", Some("Archive.DocumentStore._recent")),
+            "{runtime}\n{}",
+            show(&report)
+        );
+    }
 }
 
 #[test]
@@ -170,6 +210,71 @@ fn with(control: &Keeping, target: &Target, settings: &[&str]) -> Result<Report,
     let settings = Settings::new(profiler.spec(), settings.iter().copied()).expect("the settings");
     let duration = Duration::from_secs_f64(APART);
     run(profiler, &Run { process: &process(target), settings: &settings, duration, control })
+}
+
+/// Ends the run as soon as the first heap is there.
+struct Hurried(AtomicBool);
+
+impl Control for Hurried {
+    fn wait(&self, time: Duration) -> Stop {
+        if self.0.load(Ordering::Relaxed) {
+            return Stop::Cancelled;
+        }
+        std::thread::sleep(time);
+        Stop::TimeOver
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+
+    fn keep_heap(&self, _: &str, _: &HeapGraph) -> Result<(), String> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn who_ends_it_early_gets_a_report_of_two_looks() {
+    let target = shared().target("healthy-idle-service", Runtime::Net9).start().expect("the control");
+    let profiler = by_id("memory-leaks").expect("the profiler");
+    let settings = Settings::new(profiler.spec(), ["looks=50"]).expect("the settings");
+    let control = Hurried(AtomicBool::new(false));
+    let duration = Duration::from_secs(3600);
+    let run_of = Run { process: &process(&target), settings: &settings, duration, control: &control };
+    let report = run(profiler, &run_of).expect("a report");
+    assert_eq!(report.window.end, WindowEnd::Cancelled);
+    assert_eq!(support::rows(&report, "looks").len(), 2);
+}
+
+/// Ends the process when its first heap is there.
+struct Deadly<'a>(&'a Target);
+
+impl Control for Deadly<'_> {
+    fn wait(&self, time: Duration) -> Stop {
+        std::thread::sleep(time);
+        Stop::TimeOver
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+
+    fn keep_heap(&self, _: &str, _: &HeapGraph) -> Result<(), String> {
+        self.0.kill().map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn a_process_that_ends_between_two_looks_is_told_as_such() {
+    for runtime in [Runtime::Net31, Runtime::Net9] {
+        let target = shared().target("healthy-idle-service", runtime).start().expect("the control");
+        let profiler = by_id("memory-leaks").expect("the profiler");
+        let settings = Settings::new(profiler.spec(), []).expect("the settings");
+        let duration = Duration::from_secs_f64(APART);
+        let process = process(&target);
+        let outcome = run(
+            profiler,
+            &Run { process: &process, settings: &settings, duration, control: &Deadly(&target) },
+        );
+        assert!(matches!(outcome, Err(profilers::ProfilerError::TargetEnded)), "{runtime}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl Pages {
         Some(bytes)
     }
 
-    /// A text that ends with a NUL before `limit`.
+    /// A text that ends with a NUL, cut at `limit` bytes.
     pub(crate) fn text(&mut self, memory: &impl Memory, address: u64, limit: usize) -> Option<String> {
         let mut bytes = Vec::new();
         while bytes.len() < limit {
@@ -195,11 +195,11 @@ impl Pages {
             let end = part.iter().position(|byte| *byte == 0);
             bytes.extend_from_slice(&part[..end.unwrap_or(part.len())]);
             if end.is_some() {
-                bytes.truncate(limit);
-                return Some(String::from_utf8_lossy(&bytes).into_owned());
+                break;
             }
         }
-        None
+        bytes.truncate(limit);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Forgets all pages.

@@ -6,8 +6,8 @@ use crate::memory::{Memory, Pages};
 
 /// Enough for the heads of an image and of the metadata.
 const HEAD: usize = 4096;
-/// Names and signatures that are longer are not read.
-const LONGEST_NAME: usize = 4096;
+/// Names that are longer are cut, signatures are not read.
+const LONGEST_NAME: usize = 32 << 10;
 const LONGEST_BLOB: usize = 64 << 10;
 /// Most fields of one type.
 const MOST_FIELDS: usize = 4096;

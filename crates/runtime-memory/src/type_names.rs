@@ -3,9 +3,10 @@
 use crate::memory::Memory;
 use crate::names::Names;
 
-/// Deepest nesting of type arguments, longest name, and most types in one name.
+/// Deepest nesting of type arguments, longest name (longer ones are cut, as the runtime's events do), and most types in
+/// one name.
 const DEEPEST: usize = 32;
-const LONGEST: usize = 16 << 10;
+const LONGEST: usize = 32 << 10;
 const MOST_TYPES: usize = 256;
 const MOST_ARGUMENTS: u16 = 256;
 
@@ -23,18 +24,24 @@ pub(crate) struct TypeWriter<'a, M> {
     names: &'a mut Names<M>,
     out: String,
     types: usize,
+    is_cut: bool,
 }
 
 impl<'a, M: Memory> TypeWriter<'a, M> {
     /// The name of a type by its handle.
     pub(crate) fn name(names: &'a mut Names<M>, handle: u64) -> Option<String> {
-        let mut writer = TypeWriter { names, out: String::new(), types: 0 };
-        writer.write(handle, 0)?;
-        Some(writer.out)
+        let mut writer = TypeWriter { names, out: String::new(), types: 0, is_cut: false };
+        match writer.write(handle, 0) {
+            None if !writer.is_cut => None,
+            _ => Some(writer.out),
+        }
     }
 
     fn push(&mut self, text: &str) -> Option<()> {
         if self.out.len() + text.len() > LONGEST {
+            let room = (0..=LONGEST - self.out.len()).rev().find(|&at| text.is_char_boundary(at));
+            self.out.push_str(&text[..room.unwrap_or(0)]);
+            self.is_cut = true;
             return None;
         }
         self.out.push_str(text);

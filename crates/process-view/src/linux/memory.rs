@@ -81,8 +81,8 @@ pub struct MemoryView {
 }
 
 impl Process {
-    /// Its memory. The kernel looks at every page for it, and the process's own
-    /// requests for memory wait meanwhile. Only for those who may trace the process.
+    /// Its memory. The kernel looks at every page for it, and the process's own requests for memory wait meanwhile. Only
+    /// for those who may trace the process.
     pub fn memory(&self) -> Result<MemoryView, ViewError> {
         let path = self.path("smaps");
         let file = File::open(&path).map_err(|error| ViewError::from_io(self.id, path.as_str(), error))?;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use event_session::Going;
 use heap_collector::{Collect, Error, Stage, Taken, Watch, Wish};
 use model::{Cost, Pauses, format_duration};
+use process_view::Process;
 
 use crate::profiler::{Control, Run, Stop};
 use crate::ratio::{count_words, nanos};
@@ -38,7 +39,11 @@ pub fn take(run: &Run<'_>) -> Result<(Taken, Notes), ProfilerError> {
 pub fn take_with(run: &Run<'_>, collect: Collect) -> Result<(Taken, Notes), ProfilerError> {
     let wish = Wish { collect, ..wish(run.settings) };
     let mut waiting = Waiting { control: run.control };
-    let taken = heap_collector::take(run.process, &wish, &mut waiting).map_err(failure)?;
+    let taken = heap_collector::take(run.process, &wish, &mut waiting).map_err(|error| {
+        // However it shows: a process that is gone is the reason.
+        let is_gone = run.process.visible && !Process::new(run.process.pid).is_alive();
+        if is_gone { ProfilerError::TargetEnded } else { failure(error) }
+    })?;
     let notes = notes(&taken);
     Ok((taken, notes))
 }

@@ -120,7 +120,11 @@ fn generations(seen: &Composition) -> Section {
     ]);
     let lies = |stretch: Option<Stretch>| -> [Cell; 3] {
         match stretch {
-            Some(stretch) => [stretch.pieces.into(), stretch.used.into(), stretch.committed.into()],
+            // Of a segment, it is told with the oldest generation in it.
+            Some(stretch) => {
+                let committed = Some(stretch.committed).filter(|bytes| *bytes > 0);
+                [stretch.pieces.into(), stretch.used.into(), committed.into()]
+            }
             None => [Cell::Missing, Cell::Missing, Cell::Missing],
         }
     };
@@ -149,7 +153,7 @@ fn generations(seen: &Composition) -> Section {
     let more = [
         ("committed then", managed.committed),
         ("of it kept free", managed.kept_free),
-        ("the collector's tables", managed.bookkeeping),
+        ("collector's tables", managed.bookkeeping),
     ];
     for (words, bytes) in more {
         if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {

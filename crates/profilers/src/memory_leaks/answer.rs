@@ -88,7 +88,7 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
 /// Whether growth is told as a leak. What hangs on running methods comes and goes, so it must have risen from look to look;
 /// and nothing that went down in between is one.
 fn is_leak(leak: &Leak, seen: &Seen) -> bool {
-    leak.rises && (leak.kind != Kind::Locals || seen.sights.len() > SURE)
+    leak.rises && (!leak.hangs_on_locals || seen.sights.len() > SURE)
 }
 
 fn more(of: &[u64]) -> u64 {
@@ -178,6 +178,10 @@ fn finding(leak: &Leak, seen: &Seen) -> Finding {
 fn title(leak: &Leak) -> String {
     let what = &leak.what;
     let place = place(leak);
+    let in_place = match &leak.blamed {
+        Blamed::Field(field) => format!(" in {field}"),
+        Blamed::Type(_) | Blamed::Method(_) => String::new(),
+    };
     match &leak.kind {
         Kind::EventHandlers { event, subscriber } => {
             format!("{event} keeps every {subscriber} alive: handlers are added and never removed")
@@ -200,12 +204,13 @@ fn title(leak: &Leak) -> String {
         Kind::Registrations => {
             format!("Callbacks of {what} stay registered with a CancellationToken that lives on")
         }
-        Kind::Handles { of } => format!("{what} with an open {of} pile up in {place}"),
+        Kind::Handles { of } if of == what => format!("Open {what} pile up{in_place}"),
+        Kind::Handles { of } => format!("{what}, each with an open {of}, pile up{in_place}"),
         Kind::GcHandles => format!("GC handles to {what} are never freed"),
-        Kind::Closures => format!("Variables that lambdas captured pile up in {place}"),
+        Kind::Closures => format!("Variables that lambdas captured pile up{in_place}"),
         Kind::Cache => format!("{place} grows without a bound: {what}"),
         Kind::Collection if leak.swells => format!("{place} grows: one {what} becomes larger and larger"),
-        Kind::Collection => format!("{what} pile up in {place}"),
+        Kind::Collection => format!("{what} pile up{in_place}"),
         Kind::Locals => format!("{what} pile up in a running method"),
     }
 }
@@ -328,13 +333,13 @@ fn doubts(doubtful: &[&Leak]) -> Vec<String> {
     doubtful
         .iter()
         .take(3)
-        .map(|leak| match leak.kind {
-            Kind::Locals => format!(
+        .map(|leak| match leak.hangs_on_locals {
+            true => format!(
                 "{} of {} hang on running methods, which come and go: --set looks=4 tells whether they only grow",
                 bytes(more(&leak.bytes)),
                 leak.what
             ),
-            _ => format!("{} of {} more, but not at every look: no leak so far", bytes(more(&leak.bytes)), leak.what),
+            false => format!("{} of {} more, but not at every look: no leak so far", bytes(more(&leak.bytes)), leak.what),
         })
         .collect()
 }

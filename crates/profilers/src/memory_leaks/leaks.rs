@@ -1,11 +1,13 @@
 //! What a growing place is: its collection, its kind, who is to blame.
 
+use std::collections::VecDeque;
+
 use heap_graph::{Holder, RootKind};
 use heap_reports::Look;
 
 use super::metadata::Metadata;
 use super::places::{Place, Places, What};
-use super::sites::Site;
+use super::sites::{Limits, Site, sites};
 use super::types::{
     is_async_box, is_closure, is_handle, is_keyed, is_known_delegate, is_of_framework,
     method_of_state_machine,
@@ -71,6 +73,8 @@ pub(super) struct Leak {
     pub(super) way: Vec<Step>,
     /// Whether every look saw more than the one before.
     pub(super) rises: bool,
+    /// Whether it hangs on methods that run now.
+    pub(super) hangs_on_locals: bool,
     /// Whether the root has a name.
     pub(super) is_named: bool,
     /// Whether objects became larger instead of more.
@@ -92,14 +96,33 @@ pub(super) struct Judge<'a> {
     pub(super) metadata: Metadata<'a>,
 }
 
+/// Handles count by their number: so many bytes of them are worth a word.
+const LEAST_OF_HANDLES: u64 = 2_000;
+
 impl Judge<'_> {
+    /// What the places that grow are, the most bytes first.
+    pub(super) fn all(&mut self, limits: &Limits) -> Vec<Leak> {
+        let large = sites(self.places, limits);
+        let mut leaks: Vec<Leak> = large.iter().map(|site| self.leak(site)).collect();
+        let small = sites(self.places, &Limits { bytes: LEAST_OF_HANDLES, ..*limits });
+        for site in small.iter().filter(|site| !large.contains(site)) {
+            let leak = self.leak(site);
+            // Connections come and go with those who ask; files are opened by the program itself.
+            if matches!(&leak.kind, Kind::Handles { of } if !of.contains("Socket")) {
+                leaks.push(leak);
+            }
+        }
+        leaks
+    }
+
     /// What a place that grows is.
     pub(super) fn leak(&mut self, site: &Site) -> Leak {
-        let way = self.places.way(site.payload);
+        let at = self.payload(site.unit);
+        let way = self.places.way(at);
         let unit = &self.places.all[site.unit];
-        let payload = &self.places.all[site.payload];
+        let payload = &self.places.all[at];
         let what = self.named(payload);
-        let kind = self.kind(site, &way);
+        let kind = self.kind(site, &way, payload);
         let (field, collection) = self.holder(site, &way);
         let blamed = blamed(&kind, field.clone(), &what);
         let root = &self.places.all[way[0]];
@@ -114,9 +137,34 @@ impl Judge<'_> {
             rises: unit.rises(),
             is_named: matches!(&root.what, What::Root { name: Some(_), .. })
                 || matches!(&kind, Kind::ThreadStatic { fields } if fields.len() == 1),
+            hangs_on_locals: matches!(
+                &root.what,
+                What::Root { kind: RootKind::Local | RootKind::PinnedLocal, .. }
+            ) && !matches!(kind, Kind::ThreadStatic { .. }),
             swells: site.swells,
             kind,
         }
+    }
+
+    /// The nearest place at or below a unit, as numerous as it, whose type is the program's own and no delegate.
+    fn payload(&mut self, unit: usize) -> usize {
+        let places = self.places;
+        let least = (places.all[unit].more_objects() / 2).max(1);
+        let mut open = VecDeque::from([unit]);
+        while let Some(at) = open.pop_front() {
+            let (name, module) = (places.all[at].type_name(), places.all[at].module.as_deref());
+            if !is_of_framework(name, module) && !self.metadata.is_delegate(name, module) {
+                return at;
+            }
+            open.extend(
+                places.all[at]
+                    .below
+                    .iter()
+                    .copied()
+                    .filter(|&below| places.all[below].more_objects() >= least),
+            );
+        }
+        unit
     }
 
     fn retained(&self, name: &str) -> u64 {
@@ -132,24 +180,23 @@ impl Judge<'_> {
     fn named(&mut self, place: &Place) -> String {
         let name = place.type_name();
         if is_of_framework(name, place.module.as_deref()) {
-            return name.to_owned();
+            return shortened(name);
         }
         match self.metadata.full_name(name, place.module.as_deref()) {
             // Type arguments are not in the metadata.
             Some(full) if !name.contains('<') || is_closure(name) => full,
-            _ => name.to_owned(),
+            _ => shortened(name),
         }
     }
 
-    fn kind(&mut self, site: &Site, way: &[usize]) -> Kind {
+    fn kind(&mut self, site: &Site, way: &[usize], payload: &Place) -> Kind {
         let places = self.places;
         let What::Root { kind: root, .. } = &places.all[way[0]].what else { return Kind::Collection };
         let names: Vec<&str> = way[1..].iter().map(|&at| places.all[at].type_name()).collect();
-        let payload = &places.all[site.payload];
         if *root == RootKind::Finalizer {
             return Kind::FinalizerQueue;
         }
-        if let Some(kind) = self.event(site, way) {
+        if let Some(kind) = self.event(way, payload) {
             return kind;
         }
         if let Some(name) = self.growing_below(site, |_, name, _| is_async_box(name)) {
@@ -201,7 +248,7 @@ impl Judge<'_> {
 
     /// Handlers hang in a list of a delegate: the delegate leads to an array that leads to delegates of the same type,
     /// and the way passes it again.
-    fn event(&mut self, site: &Site, way: &[usize]) -> Option<Kind> {
+    fn event(&mut self, way: &[usize], payload: &Place) -> Option<Kind> {
         let at = way.iter().rposition(|&at| {
             let place = &self.places.all[at];
             place.repeats
@@ -229,7 +276,7 @@ impl Judge<'_> {
                 }
             }
         };
-        let subscriber = self.named(&self.places.all[site.payload]);
+        let subscriber = self.named(payload);
         Some(Kind::EventHandlers { event, subscriber })
     }
 
@@ -334,6 +381,7 @@ impl Judge<'_> {
         let above = &self.places.all[way[owner]];
         let next = way.get(owner + 1).map_or("", |&at| self.places.all[at].type_name());
         let field = match &above.what {
+            What::Root { kind: RootKind::Local | RootKind::PinnedLocal, .. } => None,
             What::Root { name, .. } => name.as_ref().map(ToString::to_string),
             What::Type(name) => {
                 let fields = self.metadata.fields(name, above.module.as_deref(), next);
@@ -341,7 +389,7 @@ impl Judge<'_> {
                 (!fields.is_empty()).then(|| format!("{owner}.{}", fields.join(" or ")))
             }
         };
-        (field, collection.map(|place| place.type_name().to_owned()))
+        (field, collection.map(|place| shortened(place.type_name())))
     }
 
     fn steps(&mut self, way: &[usize], kind: &Kind) -> Vec<Step> {
@@ -362,6 +410,7 @@ impl Judge<'_> {
                 What::Type(name) => {
                     let above = number.checked_sub(1).map(|above| &self.places.all[way[above]]);
                     let field = above.and_then(|above| self.field_between(above, place));
+                    let name = shortened(name);
                     let again = if place.repeats { " *" } else { "" };
                     match field {
                         Some(field) => format!("{field}: {name}{again}"),
@@ -394,5 +443,14 @@ fn blamed(kind: &Kind, field: Option<String>, what: &str) -> Blamed {
         Kind::ThreadStatic { fields } if !fields.is_empty() => Blamed::Field(fields.join(" or ")),
         Kind::Timers | Kind::FinalizerQueue | Kind::GcHandles | Kind::Locals => Blamed::Type(what.to_owned()),
         _ => field.map_or_else(|| Blamed::Type(what.to_owned()), Blamed::Field),
+    }
+}
+
+/// A name as a report can bear it: that of a generic type may be as long as a book.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 300;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
     }
 }

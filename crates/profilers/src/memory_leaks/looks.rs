@@ -7,7 +7,7 @@ use heap_graph::{PathTree, ShortestPaths, Totals, TypeRow, growth};
 use heap_reports::Look;
 use model::{Cost, Pauses, Timestamp, WindowEnd};
 
-use crate::profiler::{Run, Stop};
+use crate::profiler::{Control, Run, Stop};
 use crate::{ProfilerError, heap};
 
 use super::answer::{Growing, Seen, Sight};
@@ -55,8 +55,12 @@ pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
     let mut end = WindowEnd::Completed;
     let before = window;
     let mut first = None;
+    // Who ends the run early gets a report, and that takes a last look.
+    let unhurried = ToTheEnd(run.control);
+    let to_the_end = Run { control: &unhurried, ..*run };
     loop {
-        let (taken, said) = heap::take(run)?;
+        let (taken, said) =
+            if gathering.sights.is_empty() { heap::take(run)? } else { heap::take(&to_the_end)? };
         window = before + first.get_or_insert_with(Instant::now).elapsed();
         if let Err(error) =
             run.control.keep_heap(&gathering.sights.len().saturating_add(1).to_string(), &taken.graph)
@@ -91,6 +95,20 @@ fn wait(run: &Run<'_>, time: Duration, look: usize) -> Stop {
         if run.control.wait(SLICE.min(time - elapsed)) == Stop::Cancelled {
             return Stop::Cancelled;
         }
+    }
+}
+
+/// A user who lets a look come to its end.
+struct ToTheEnd<'a>(&'a dyn Control);
+
+impl Control for ToTheEnd<'_> {
+    fn wait(&self, time: Duration) -> Stop {
+        std::thread::sleep(time);
+        Stop::TimeOver
+    }
+
+    fn progress(&self, elapsed: Duration, total: Duration, note: &str) {
+        self.0.progress(elapsed, total, note);
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{Kind, Parameter, ProfilerError, heap};
 
 use self::leaks::Judge;
 use self::metadata::Metadata;
-use self::sites::{Limits, sites};
+use self::sites::Limits;
 
 /// Finds what grows.
 pub struct MemoryLeaks;
@@ -86,7 +86,7 @@ impl Profiler for MemoryLeaks {
             large: LARGE,
         };
         let mut judge = Judge { places: &taken.places, last: &taken.last, metadata: Metadata::new(&files) };
-        let found = sites(&taken.places, &limits).iter().map(|site| judge.leak(site)).collect();
+        let found = judge.all(&limits);
         Ok(answer::answer(&taken.seen(found), taken.about, run.settings))
     }
 }

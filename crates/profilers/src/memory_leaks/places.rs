@@ -10,15 +10,16 @@
 //! ```
 //! Objects move between looks and have no name of their own, but their places have: a root and the types passed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use heap_graph::{At, HeapGraph, NodeId, PathTree, RootKind, Totals};
 
 /// What stands at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum What {
-    Root { kind: RootKind, name: Option<Box<str>> },
-    Type(Box<str>),
+    Root { kind: RootKind, name: Option<Rc<str>> },
+    Type(Rc<str>),
 }
 
 /// What one look saw at a place.
@@ -40,7 +41,7 @@ pub(super) struct Place {
     /// By look.
     pub(super) seen: Vec<Seen>,
     /// The module of the type there.
-    pub(super) module: Option<Box<str>>,
+    pub(super) module: Option<Rc<str>>,
     /// An object that the last look saw there.
     pub(super) example: Option<NodeId>,
 }
@@ -84,6 +85,8 @@ pub(super) struct Places {
     pub(super) all: Vec<Place>,
     pub(super) roots: Vec<usize>,
     known: HashMap<(Option<usize>, What), usize>,
+    /// Each name once: a type may stand at many places, and its name may be long.
+    names: HashSet<Rc<str>>,
     looks: usize,
 }
 
@@ -103,11 +106,14 @@ impl Places {
             let (what, module) = match place.at {
                 At::Root(id) => {
                     let root = graph.root(id);
-                    (What::Root { kind: root.kind, name: root.name.map(Box::from) }, None)
+                    (What::Root { kind: root.kind, name: root.name.map(|name| self.name(name)) }, None)
                 }
                 At::Type(id) => {
                     let info = graph.type_info(id);
-                    (What::Type(info.name.clone()), info.module.clone())
+                    (
+                        What::Type(self.name(&info.name)),
+                        info.module.as_deref().map(|module| self.name(module)),
+                    )
                 }
             };
             let index = self.place(above, what);
@@ -121,6 +127,15 @@ impl Places {
             found.example = found.example.or(place.example);
             found.module = found.module.take().or(module);
         }
+    }
+
+    fn name(&mut self, text: &str) -> Rc<str> {
+        if let Some(known) = self.names.get(text) {
+            return Rc::clone(known);
+        }
+        let name: Rc<str> = text.into();
+        self.names.insert(Rc::clone(&name));
+        name
     }
 
     fn place(&mut self, above: Option<usize>, what: What) -> usize {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::places::{Place, Places};
-use super::types::is_of_framework;
 
 /// From when on growth is worth a word.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +25,6 @@ const UNEXPLAINED: u64 = 3;
 pub(super) struct Site {
     /// The place of what is added.
     pub(super) unit: usize,
-    /// The place of the first type of the program's own in what is added, or of the unit itself.
-    pub(super) payload: usize,
     /// Whether the objects there are no more, but larger: an array of numbers.
     pub(super) swells: bool,
 }
@@ -43,7 +40,7 @@ pub(super) fn sites(places: &Places, limits: &Limits) -> Vec<Site> {
         }
         let grows = grows(place, limits);
         if grows && !grows_within(place) {
-            found.push(Site { unit: at, payload: payload(places, at), swells: false });
+            found.push(Site { unit: at, swells: false });
             continue;
         }
         let below: Vec<usize> = place
@@ -55,7 +52,7 @@ pub(super) fn sites(places: &Places, limits: &Limits) -> Vec<Site> {
         if below.is_empty() {
             let swells = place.above.is_some() && place.more_own_bytes() >= limits.bytes.max(limits.large);
             if swells || grows {
-                found.push(Site { unit: at, payload: payload(places, at), swells: !grows });
+                found.push(Site { unit: at, swells: !grows });
             }
         }
         open.extend(below);
@@ -74,21 +71,4 @@ fn grows_within(place: &Place) -> bool {
     let Some(first) = place.seen.first().filter(|first| first.own.objects > 0) else { return false };
     let usual = first.with_below / first.own.objects;
     place.more_bytes() > usual.saturating_mul(place.more_objects()).saturating_mul(UNEXPLAINED)
-}
-
-/// The nearest place below, as numerous as the unit, whose type is the program's own.
-fn payload(places: &Places, unit: usize) -> usize {
-    let least = places.all[unit].more_objects() / 2;
-    let mut open = VecDeque::from([unit]);
-    while let Some(at) = open.pop_front() {
-        let place = &places.all[at];
-        if !is_of_framework(place.type_name(), place.module.as_deref()) {
-            return at;
-        }
-        open.extend(place.below.iter().copied().filter(|&below| {
-            let more = places.all[below].more_objects();
-            more > 0 && more >= least
-        }));
-    }
-    unit
 }

@@ -304,6 +304,7 @@ fn the_report_is_as_users_know_it() {
             step("Shop.Order", 15_960, 5_893),
         ],
         rises: true,
+        hangs_on_locals: false,
         is_named: true,
         swells: false,
     };
@@ -324,6 +325,7 @@ fn the_report_is_as_users_know_it() {
             step("Desk.QuoteView", 180, 60),
         ],
         rises: true,
+        hangs_on_locals: false,
         is_named: true,
         swells: false,
     };

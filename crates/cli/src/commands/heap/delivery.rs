@@ -49,11 +49,11 @@ fn lines(steps: &[Step]) -> String {
 
 fn section(steps: &[Step]) -> Section {
     let mut table = Table::new([
-        Column::new("what", "What it tells", Unit::Text),
         Column::new("command", "Command", Unit::Id),
+        Column::new("what", "What it tells", Unit::Text),
     ]);
     for step in steps {
-        table.push([Cell::from(step.what.as_str()), Cell::from(step.command.as_str())]);
+        table.push([Cell::from(step.command.as_str()), Cell::from(step.what.as_str())]);
     }
     Section::new("next", "To dig on", Body::Table(table))
 }
