@@ -110,6 +110,25 @@ pub(crate) fn read_memory(address: u64, into: &mut [u8]) -> bool {
     usize::try_from(read) == Ok(into.len())
 }
 
+/// Fills the buffer from these places of this process, each an address and a length, one after the other; false if not all
+/// of it is there. At most [`AT_ONCE`]; one question to the kernel.
+pub(crate) fn read_parts(places: impl Iterator<Item = (u64, usize)>, into: &mut [u8]) -> bool {
+    let nowhere = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let mut there = [nowhere; AT_ONCE];
+    let mut count: libc::c_ulong = 0;
+    for (part, (address, length)) in there.iter_mut().zip(places) {
+        let address = usize::try_from(address).unwrap_or(0);
+        *part = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: length };
+        count += 1;
+    }
+    let here = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // SAFETY: the kernel writes at most `into.len()` bytes to where we may be written, reads the addresses from `there`, which
+    // has at least `count`, and checks each of them itself.
+    let read =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const here, 1, there.as_ptr(), count, 0) };
+    usize::try_from(read) == Ok(into.len())
+}
+
 /// Words that are read at once.
 pub(crate) const AT_ONCE: usize = 256;
 

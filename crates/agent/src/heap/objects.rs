@@ -11,7 +11,7 @@ use super::{Clock, Known, MARKS};
 use crate::answers::{self, Refusal};
 use crate::line::Silence;
 use crate::memory::word;
-use crate::sys::{AT_ONCE, read_memory, read_words};
+use crate::sys::{AT_ONCE, read_memory, read_parts, read_words};
 use crate::visit::Visit;
 
 /// Most objects that are kept.
@@ -167,6 +167,7 @@ impl Objects {
                 }
                 samples.iter().for_each(|sample| _ = next.add(sample.address));
                 let heads = next.read();
+                let begin = objects.kept.len();
                 for (sample, head) in samples.iter().zip(heads) {
                     if head & !MARKS == sample.class {
                         objects.reach(&wanted, sample.address, sample.class);
@@ -174,6 +175,7 @@ impl Objects {
                         objects.left_out = objects.left_out.saturating_add(1);
                     }
                 }
+                objects.fill(begin);
             }
         }
         objects.chase(&suspended, &wanted);
@@ -253,15 +255,17 @@ impl Objects {
 
     fn reach_all(&mut self, wanted: &Wanted<'_>, next: &mut Next) {
         let addresses = next.addresses;
+        let begin = self.kept.len();
         for (address, head) in addresses.into_iter().zip(next.read()) {
             // 0 is what cannot be read.
             if head & !MARKS != 0 {
                 self.reach(wanted, address, head & !MARKS);
             }
         }
+        self.fill(begin);
     }
 
-    /// Keeps an object. Of a type that we do not know only the type's address is told.
+    /// Keeps an object, with room for its bytes. Of a type that we do not know only the type's address is told.
     fn reach(&mut self, wanted: &Wanted<'_>, address: u64, class: u64) {
         if !self.enter(address) {
             return;
@@ -270,14 +274,25 @@ impl Objects {
         if let (Some(pick), Some((flags, base))) = (wanted.picks.get(&class), wanted.head(class)) {
             let count = || word(address.wrapping_add(8)).map_or(0, |word| (word & 0xFFFF_FFFF) as u32);
             let size = size_of_object(flags, base, count);
-            let room = usize::from(pick.bytes).min(MOST_BYTES - start).min(size);
-            self.bytes.resize(start + room, 0);
-            let read = self.bytes.get_mut(start..).is_some_and(|room| read_memory(address, room));
-            if !read {
-                self.bytes.truncate(start);
-            }
+            self.bytes.resize(start + usize::from(pick.bytes).min(MOST_BYTES - start).min(size), 0);
         }
         self.kept.push(Kept { address, class, bytes: start..self.bytes.len() });
+    }
+
+    /// Reads the bytes of objects from this one on, of which there are [`AT_ONCE`] at most and for which there is room.
+    fn fill(&mut self, begin: usize) {
+        let Some(kept) = self.kept.get_mut(begin..) else { return };
+        let Some(start) = kept.first().map(|first| first.bytes.start) else { return };
+        let places = kept.iter().map(|object| (object.address, object.bytes.len()));
+        if self.bytes.get_mut(start..).is_some_and(|room| read_parts(places, room)) {
+            return;
+        }
+        for object in kept {
+            let room = self.bytes.get_mut(object.bytes.clone());
+            if !room.is_some_and(|room| read_memory(object.address, room)) {
+                object.bytes.end = object.bytes.start;
+            }
+        }
     }
 
     /// Whether this object is kept already.
