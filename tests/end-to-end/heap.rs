@@ -99,6 +99,10 @@ fn a_heap_is_asked_again_without_the_process() {
     });
     assert!(diff.findings[0].title.contains("Shop.Order more"), "{}", diff.findings[0].title);
     assert_eq!(diff.profiler.id, "heap-diff");
+    let redacted = user.says(&["heap", &pid, "--redact"]);
+    assert_eq!(redacted.code, Some(0), "{redacted:?}");
+    let shown = user.says(&["sessions", "show", "last", "--redact"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
     target.kill().expect("a signal");
 
     let again = user.says(&["heap", &id, "--json"]).report();

