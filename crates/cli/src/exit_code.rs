@@ -85,6 +85,10 @@ pub enum Code {
     AgentRefused = 43,
     /// The agent was in the process, but did not answer.
     AgentFailed = 44,
+    /// A checkup found something of severity warning or critical.
+    Findings = 48,
+    /// Of several processes, some could not be examined.
+    SomeUnexamined = 50,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

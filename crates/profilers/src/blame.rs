@@ -6,7 +6,8 @@ use model::{Culprit, CulpritKind, Frame};
 pub(crate) const UNNAMED: &str = "?";
 
 /// The innermost frame of the program's own code; if all of it is the framework's, the innermost with a name.
-pub(crate) fn own_frame(frames: &[Frame]) -> Option<&Frame> {
+#[must_use]
+pub fn own_frame(frames: &[Frame]) -> Option<&Frame> {
     let named = || frames.iter().filter(|frame| frame.name != UNNAMED);
     named().find(|frame| is_own(frame)).or_else(|| named().find(|frame| !is_plumbing(frame)))
 }
@@ -29,7 +30,8 @@ pub(crate) fn is_own(frame: &Frame) -> bool {
 }
 
 /// A frame as the culprit of a finding.
-pub(crate) fn method(frame: &Frame) -> Culprit {
+#[must_use]
+pub fn method(frame: &Frame) -> Culprit {
     Culprit { file: frame.file.clone(), line: frame.line, ..Culprit::new(CulpritKind::Method, &frame.name) }
 }
 

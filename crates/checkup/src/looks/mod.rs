@@ -1,0 +1,37 @@
+//! Looks that only a checkup takes: they answer half a question, for a rule that has the other half.
+
+mod calls;
+mod compilations;
+
+use model::{Culprit, Finding};
+use profilers::{Answer, EventStacks, culprit_of, own_frame};
+
+pub(crate) use calls::Calls;
+pub(crate) use compilations::Compilations;
+
+/// The place of the program's own code that most events come from, their word, how many they are, and how many there are in all.
+fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
+    let all = seen.counts.iter().map(|(_, _, count)| *count).sum();
+    let mut places: Vec<(Culprit, String, u64)> = Vec::new();
+    for (word, frames, count) in &seen.counts {
+        let Some(frame) = own_frame(frames) else { continue };
+        match places.iter_mut().find(|(culprit, known, _)| culprit.name == frame.name && known == word) {
+            Some(place) => place.2 += count,
+            None => places.push((culprit_of(frame), word.clone(), *count)),
+        }
+    }
+    let (culprit, word, count) = places.into_iter().max_by_key(|(_, _, count)| *count)?;
+    Some((culprit, word, count, all))
+}
+
+fn answer(seen: EventStacks, summary: String, finding: Option<Finding>) -> Answer {
+    Answer {
+        summary,
+        findings: finding.into_iter().collect(),
+        sections: Vec::new(),
+        notes: seen.notes,
+        cost: seen.cost,
+        measured: seen.measured,
+        end: seen.end,
+    }
+}
