@@ -21,6 +21,8 @@ const COUNTERS: &str = "System.Runtime";
 const HTTP: &str = "System.Net.Http";
 /// Threads that may be in a pause at once; one does it.
 const MOST_OPEN: usize = 64;
+/// Our own session makes the runtime compile what it needs for it, within this time.
+const SETTLED: Duration = Duration::from_millis(1500);
 
 /// The values of a counter in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,7 +81,7 @@ pub struct RuntimeSigns {
     pub lock_waited_ns: f64,
     /// How often the pool added a thread because none took work for half a second.
     pub starvations: u64,
-    /// Methods compiled.
+    /// Methods compiled, after the session's own.
     pub compiled: u64,
     counters: HashMap<String, Values>,
     http: HashMap<String, Values>,
@@ -124,14 +126,17 @@ impl RuntimeSigns {
     /// Methods compiled per second: as the runtime counts them, where it does, because events tell only of some.
     #[must_use]
     pub fn compiled_rate(&self) -> f64 {
-        let events = self.rate(self.compiled);
-        // The counter tells the total so far.
-        let counted = self.counter("methods-jitted-count").map(|values| {
-            let first = values.0.first().copied().unwrap_or(0.0);
-            let seconds = values.0.len().saturating_sub(1) as f64;
-            if seconds > 0.0 { (values.last() - first) / seconds } else { 0.0 }
+        let seconds = self.window.saturating_sub(SETTLED).as_secs_f64();
+        let events = if seconds > 0.5 { self.compiled as f64 / seconds } else { 0.0 };
+        // The counter tells the total so far; the least step is what goes on all the time.
+        let counted = self.counter("methods-jitted-count").and_then(|values| {
+            values
+                .0
+                .windows(2)
+                .map(|pair| pair.last().unwrap_or(&0.0) - pair.first().unwrap_or(&0.0))
+                .reduce(f64::min)
         });
-        counted.unwrap_or(0.0).max(events)
+        counted.unwrap_or(events)
     }
 
     /// Bytes on the heap, by what the last collection or the counter says.
@@ -178,7 +183,7 @@ impl Observer for Listener {
             RuntimeEvent::Adjustment(adjustment) if adjustment.reason == AdjustmentReason::Starvation => {
                 signs.starvations += 1;
             }
-            RuntimeEvent::MethodLoad(_) => signs.compiled += 1,
+            RuntimeEvent::MethodLoad(_) if Duration::from_nanos(seen.at_ns) > SETTLED => signs.compiled += 1,
             RuntimeEvent::EventCounter(counter) => {
                 let value = match counter.reading {
                     CounterReading::Mean { mean, .. } => mean,
