@@ -2,7 +2,7 @@
 // kind:     illness
 // illness:  each of ten thousand devices has a timer of its own that fires every second, where one would do
 // finding:  timer-leak
-// culprit:  Presence.Device.Watch
+// culprit:  Presence.Device.Watch, Presence.Device, Presence.Device.Beat
 // runtimes: 3.1 8 9
 // The timers do not grow in number; there are simply far too many.
 

@@ -12,6 +12,8 @@ mod disks;
 mod dump;
 mod flight_recorder;
 mod gcdump;
+mod heap;
+mod heap_bad_input;
 mod help;
 mod interrupting;
 mod launching;

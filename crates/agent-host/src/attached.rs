@@ -13,7 +13,7 @@ use diagnostics_ipc::HResult;
 use crate::AgentError;
 
 /// How long an answer may take: the agent itself tries for ten seconds to suspend a runtime that is collecting.
-const ANSWER: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 /// How long leaving may take: the runtime waits until no thread is in the agent, looking a few times a second.
 const LEAVE: Duration = Duration::from_secs(30);
 /// Most parts of an answer: more than an honest agent sends.
@@ -26,8 +26,8 @@ pub(crate) const MOST_FRAMES: usize = 512 * 1024;
 /// An agent in a target. Dropped, its line is cut, upon which it leaves by itself.
 #[derive(Debug)]
 pub struct Attached {
-    stream: UnixStream,
-    inbox: Inbox,
+    pub(crate) stream: UnixStream,
+    pub(crate) inbox: Inbox,
     hello: Hello,
     /// Bytes that came in all.
     bytes: u64,
@@ -154,14 +154,28 @@ impl Attached {
     pub(crate) fn ask(
         &mut self,
         ask: Ask,
-        mut take: impl FnMut(FromAgent) -> bool,
+        take: impl FnMut(FromAgent) -> bool,
     ) -> Result<(u32, Pause), AgentError> {
         let until = Instant::now() + ANSWER;
-        self.received = 0;
         // It may have left already: what it said last is still to be read.
         let mut asked = self.say(&FromHost::Ask(ask), until).err();
-        for _ in 0..MOST_PARTS {
-            match self.hear(until).map_err(|error| asked.take().unwrap_or(error))? {
+        let heard = self.hear_answer(until, MOST_PARTS, take);
+        heard.map_err(|error| match error {
+            AgentError::Lost { .. } => asked.take().unwrap_or(error),
+            error => error,
+        })
+    }
+
+    /// Hands each part of an answer to `take`, which says whether it belongs there, until its end.
+    pub(crate) fn hear_answer(
+        &mut self,
+        until: Instant,
+        most: usize,
+        mut take: impl FnMut(FromAgent) -> bool,
+    ) -> Result<(u32, Pause), AgentError> {
+        self.received = 0;
+        for _ in 0..most {
+            match self.hear(until)? {
                 FromAgent::Leaving(reason) => return Err(AgentError::Left { reason }),
                 FromAgent::Answered { left_out, pause } => return Ok((left_out, pause)),
                 FromAgent::Refused { stage, code } => {
@@ -191,7 +205,7 @@ impl Attached {
         self.stream.write_all(&message.encode()).map_err(lost)
     }
 
-    fn hear(&mut self, until: Instant) -> Result<FromAgent, AgentError> {
+    pub(crate) fn hear(&mut self, until: Instant) -> Result<FromAgent, AgentError> {
         let lost = |source| AgentError::Lost { source };
         let mut buffer = [0; 16 * 1024];
         loop {

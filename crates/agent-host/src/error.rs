@@ -205,6 +205,10 @@ fn refused(stage: Stage) -> &'static str {
         Stage::Threads => "the runtime did not list its threads",
         Stage::Turn => "another drdotnet looks at the process and did not come to an end",
         Stage::Heap => "the runtime did not show its heap",
+        Stage::Stalled => "the heap was not read as fast as it was told, so the process was let go on",
+        Stage::TooLong => "telling the heap took longer than the process may stand still",
+        Stage::Stopped => "telling the heap was stopped",
+        Stage::Memory => "the agent could not use the memory that it was to share",
         Stage::Panic => "the agent failed at the answer, which is a fault of drdotnet",
     }
 }

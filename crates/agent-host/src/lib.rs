@@ -21,12 +21,14 @@ mod attach;
 mod attached;
 mod error;
 mod folder;
+mod graph;
 mod heap;
 mod left_behind;
 mod library;
 mod listen;
 mod lock_layout;
 mod locks;
+mod memory;
 mod place;
 mod running;
 mod suits;
@@ -35,13 +37,15 @@ mod suits;
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, HeapType, Hello, Layout, LockLayout, Method,
-    Object, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack, Stage, ThreadEntry, WaitKind, WaitList,
+    Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, GraphEnd, GraphWay, HeapType, Hello, Layout,
+    LockLayout, Method, Object, ObjectSink, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack, Stage,
+    ThreadEntry, ThreadFrames, ToldFrame, ToldObject, WaitKind, WaitList,
 };
 pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};
 pub use attached::{Attached, Farewell, Stacks, Threads};
 pub use error::AgentError;
+pub use graph::{GraphOrder, GraphSink, HeapTold};
 pub use heap::{HeapObjects, HeapTypes};
 pub use library::{library, library_name};
 pub use lock_layout::{FoundLayout, find_lock_layout};

@@ -137,6 +137,11 @@ impl<'a> Reader<'a> {
         if count > rest / size { Err(self.damage(problem)) } else { Ok(count) }
     }
 
+    /// Whether something follows.
+    pub(crate) fn has_more(&self) -> bool {
+        self.at < self.whole.len()
+    }
+
     /// Nothing may follow.
     pub(crate) fn end(self) -> Result<(), Damage> {
         if self.at == self.whole.len() { Ok(()) } else { Err(self.damage("bytes after the end")) }

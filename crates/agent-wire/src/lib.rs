@@ -22,6 +22,7 @@
 mod async_samples;
 mod attach;
 mod bytes;
+mod graph;
 mod heap;
 mod inbox;
 mod locks;
@@ -30,6 +31,12 @@ mod messages;
 pub use async_samples::{Chain, ChainEnd, LONGEST_CHAIN, Pending};
 pub use attach::{Attach, Fault, Token, class_id};
 pub use bytes::Damage;
+pub use graph::{
+    Content, EVENT_HEAD_WORDS, EventReader, FRAME_WORDS, FREE, FULL, FrameReader, GraphAsk, GraphEnd,
+    GraphWay, HEAD_BYTES, LOOKED, MOST_THREAD_FRAMES, OBJECT_HEAD_WORDS, ObjectReader, ObjectSink,
+    ObjectWriter, RING_BYTES, SLOT_BYTES, SLOT_ROOM, SLOTS, STOP, SlotHead, THREAD_WORDS, ThreadFrames,
+    ToldEvent, ToldFrame, ToldObject, event_head, slot_at, state_of,
+};
 pub use heap::{
     Field, Follow, HeapType, Layout, MOST_FIELDS, MOST_LAYOUTS, MOST_OBJECT_BYTES, MOST_PLANNED, Object,
     Pick, Plan, Sample,
@@ -43,7 +50,7 @@ pub use messages::{
 };
 
 /// Version of this protocol; goes up with every change.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// Longest frame, without its length: room for the deepest stack.
 pub const LONGEST_FRAME: usize = 64 * 1024;
 /// Most frames of one stack that are sent; the rest is cut off at the outer end.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::async_samples::{Chain, Pending};
 use crate::bytes::{Damage, Reader, Writer};
+use crate::graph::{GraphAsk, GraphEnd};
 use crate::heap::{self, HeapType, Layout, Object, Plan};
 use crate::locks::{self, Blocked, Class, LockLayout, Owner, Range};
 use crate::{DEEPEST_STACK, LONGEST_FRAME};
@@ -109,6 +110,8 @@ pub enum Ask {
     AsyncSample,
     /// All async methods that are not finished, and who awaits them (9 and newer).
     AsyncCensus,
+    /// The whole heap, through the memory that comes along.
+    HeapGraph(GraphAsk),
 }
 
 /// What the host says.
@@ -138,6 +141,14 @@ pub enum Stage {
     Panic,
     /// Walking the heap.
     Heap,
+    /// Telling it: the host did not read.
+    Stalled,
+    /// Telling it: it took longer than allowed.
+    TooLong,
+    /// Telling it: the host wanted no more.
+    Stopped,
+    /// The memory to tell it through was not there, or could not be used.
+    Memory,
 }
 
 /// Why the agent leaves.
@@ -189,6 +200,8 @@ pub enum FromAgent {
     Chain(Chain),
     /// Part of an answer.
     Pending(Pending),
+    /// Part of an answer: what went through the shared memory.
+    GraphEnd(GraphEnd),
     /// End of an answer; `left_out` things did not fit.
     Answered {
         /// What did not fit.
@@ -242,6 +255,7 @@ impl Message for FromHost {
             FromHost::Ask(Ask::Owners(layout)) => frame(13, |body| layout.write(body)),
             FromHost::Ask(Ask::AsyncSample) => frame(30, |_| ()),
             FromHost::Ask(Ask::AsyncCensus) => frame(31, |_| ()),
+            FromHost::Ask(Ask::HeapGraph(ask)) => frame(40, |body| ask.write(body)),
         }
     }
 
@@ -262,6 +276,7 @@ impl Message for FromHost {
             13 => FromHost::Ask(Ask::Owners(LockLayout::read(&mut reader)?)),
             30 => FromHost::Ask(Ask::AsyncSample),
             31 => FromHost::Ask(Ask::AsyncCensus),
+            40 => FromHost::Ask(Ask::HeapGraph(GraphAsk::read(&mut reader)?)),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -320,6 +335,7 @@ impl Message for FromAgent {
             FromAgent::Owner(owner) => frame(34, |body| owner.write(body)),
             FromAgent::Chain(chain) => frame(50, |body| chain.write(body)),
             FromAgent::Pending(pending) => frame(51, |body| pending.write(body)),
+            FromAgent::GraphEnd(end) => frame(60, |body| end.write(body)),
         }
     }
 
@@ -362,6 +378,7 @@ impl Message for FromAgent {
             34 => FromAgent::Owner(Owner::read(&mut reader)?),
             50 => FromAgent::Chain(Chain::read(&mut reader)?),
             51 => FromAgent::Pending(Pending::read(&mut reader)?),
+            60 => FromAgent::GraphEnd(GraphEnd::read(&mut reader)?),
             _ => return Err(reader.damage("kind")),
         };
         reader.end()?;
@@ -407,7 +424,8 @@ fn stack(reader: &mut Reader<'_>) -> Result<Stack, Damage> {
 }
 
 fn stage(code: u8) -> Option<Stage> {
-    [Stage::Suspend, Stage::Threads, Stage::Turn, Stage::Panic, Stage::Heap]
+    use Stage::{Heap, Memory, Panic, Stalled, Stopped, Suspend, Threads, TooLong, Turn};
+    [Suspend, Threads, Turn, Panic, Heap, Stalled, TooLong, Stopped, Memory]
         .into_iter()
         .find(|&stage| stage as u8 == code)
 }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use agent_wire::{Attach, Fault, Reason};
-use clr_profiling::{Entry, EventMask, Guid, HResult, Info, Profiler};
+use clr_profiling::{Entry, EventMask, EventRecord, Guid, HResult, Info, Profiler};
 
 use crate::visit::Visit;
 
@@ -109,6 +109,13 @@ impl Profiler for Agent {
             visit.is_seen();
         }
         self.fail_at(Fault::Suspending);
+        Ok(())
+    }
+
+    fn event(&self, record: EventRecord<'_>) -> Result<(), HResult> {
+        if let Some(visit) = self.visit.get() {
+            visit.events.tell(visit, record);
+        }
         Ok(())
     }
 

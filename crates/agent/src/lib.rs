@@ -16,6 +16,7 @@
 mod agent;
 mod answers;
 mod async_samples;
+mod graph;
 mod heap;
 mod line;
 mod locks;

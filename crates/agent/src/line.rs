@@ -1,5 +1,7 @@
 //! The connection to the host. Nothing here waits without an end, and a host that is gone raises no signal.
 
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,8 +10,8 @@ use agent_wire::{Damage, FromAgent, FromHost, Inbox, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, shutdown, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recvmsg, send, shutdown, socket_with,
 };
 
 /// Pause before trying again to reach a host whose queue is full.
@@ -36,6 +38,8 @@ pub(crate) struct Line {
     socket: OwnedFd,
     /// Held while a message is sent: two at once would be one heap of bytes.
     sending: Mutex<()>,
+    /// What the host sent along with its last message.
+    enclosed: Mutex<Option<OwnedFd>>,
 }
 
 impl Line {
@@ -46,7 +50,9 @@ impl Line {
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
                 .map_err(|_| Silence::Lost)?;
             match connect(&socket, &address) {
-                Ok(()) => return Ok(Line { socket, sending: Mutex::new(()) }),
+                Ok(()) => {
+                    return Ok(Line { socket, sending: Mutex::new(()), enclosed: Mutex::new(None) });
+                }
                 Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => std::thread::sleep(AGAIN),
                 Err(_) => return Err(Silence::Lost),
             }
@@ -87,14 +93,36 @@ impl Line {
             if let Some(message) = inbox.message()? {
                 return Ok(message);
             }
-            match recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Err(Silence::Lost),
-                Ok((_, length)) => inbox.feed(buffer.get(..length).unwrap_or_default()),
+            match self.receive(&mut buffer) {
+                Ok(0) => return Err(Silence::Lost),
+                Ok(length) => inbox.feed(buffer.get(..length).unwrap_or_default()),
                 Err(Errno::AGAIN) => self.wait(PollFlags::IN, until)?,
                 Err(Errno::INTR) => {}
                 Err(_) => return Err(Silence::Lost),
             }
         }
+    }
+
+    /// What is there, without a wait. A descriptor that comes along is kept until the next one comes; more than one at a
+    /// time are closed.
+    fn receive(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut enclosed = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(&self.socket, &mut [IoSliceMut::new(buffer)], &mut enclosed, flags)?;
+        for message in enclosed.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                for descriptor in descriptors {
+                    *self.enclosed.lock().unwrap_or_else(PoisonError::into_inner) = Some(descriptor);
+                }
+            }
+        }
+        Ok(received.bytes)
+    }
+
+    /// The descriptor that came along with a message, for whoever needs it first.
+    pub(crate) fn enclosed(&self) -> Option<OwnedFd> {
+        self.enclosed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether the host is gone, without a wait.

@@ -11,6 +11,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::agent::Agent;
 
+pub(crate) mod shared;
+
 /// What is at least this large comes straight from the operating system.
 const LARGE: usize = 64 * 1024;
 

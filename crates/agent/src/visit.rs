@@ -10,6 +10,7 @@ use clr_profiling::{EventMask, HResult, Info};
 
 use crate::answers::{self, Answer, Refusal};
 use crate::async_samples::{self, Census, Sample};
+use crate::graph;
 use crate::heap;
 use crate::line::{Line, Silence};
 use crate::locks::{self, Anchors, Locks};
@@ -42,6 +43,7 @@ enum Made<'a> {
     AsyncSample(Sample),
     AsyncCensus(Census),
     Heap(heap::Answer),
+    Graph(graph::Graph),
 }
 
 pub(crate) struct Visit {
@@ -49,6 +51,7 @@ pub(crate) struct Visit {
     pub(crate) fault: Option<Fault>,
     pub(crate) async_methods: async_samples::Memory,
     pub(crate) heap: heap::Memory,
+    pub(crate) events: graph::Events,
     orders: Attach,
     until: Instant,
     line: OnceLock<Line>,
@@ -69,6 +72,7 @@ impl Visit {
             fault,
             async_methods: async_samples::Memory::default(),
             heap: heap::Memory::default(),
+            events: graph::Events::default(),
             orders,
             until,
             line: OnceLock::new(),
@@ -243,6 +247,7 @@ impl Visit {
                 Ask::Objects => Made::Heap(heap::objects(self)?),
                 Ask::AsyncSample => Made::AsyncSample(async_samples::sample(self)?),
                 Ask::AsyncCensus => Made::AsyncCensus(async_samples::census(self)?),
+                Ask::HeapGraph(ask) => Made::Graph(graph::graph(self, line, *ask)?),
             })
         }));
         let refused = |stage: Stage, code: HResult| say(FromAgent::Refused { stage, code: code.0 });
@@ -255,6 +260,7 @@ impl Visit {
             Ok(Ok(Made::Heap(answer))) => answer.tell(&self.info, say),
             Ok(Ok(Made::AsyncSample(sample))) => sample.tell(&self.info, say),
             Ok(Ok(Made::AsyncCensus(census))) => census.tell(&self.info, say),
+            Ok(Ok(Made::Graph(graph))) => graph.tell(&self.info, say),
             Ok(Err(Refusal { stage, code })) => refused(stage, code),
             Err(payload) => {
                 std::mem::forget(payload);

@@ -21,6 +21,8 @@ use crate::words::{bytes, percent, rate};
 
 /// A step that would stop the target for longer is not taken without leave.
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// The parameter of profilers that may stop the target for long.
+const ALLOW_PAUSE: &str = "allow-pause";
 /// The least that a look is given, however late it is.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1000);
 
@@ -84,6 +86,12 @@ pub static STEPS: &[Step] = &[
     step(Look::Profiler("thread-pool"), 3.0, &["looks=2"], Lane::Agent, queueing, moments, "what blocks the pool's threads"),
     step(Look::Profiler("deadlocks"), 2.0, &[], Lane::Agent, always, moments, "threads that wait for each other, or for ever"),
     step(Look::Profiler("zombie-threads"), 3.0, &[], Lane::Agent, many_threads, moments, "where idle threads are stuck"),
+    step(Look::Profiler("memory-leaks"), 3.0, &[], Lane::Heap, growing, heap_walk, "what grows on the heap, and who holds it"),
+    step(Look::Profiler("timers"), 1.5, &[], Lane::Heap, many_timers, heap_walk, "what the timers call, and whether they pile up"),
+    step(Look::Profiler("finalizer-queue"), 1.5, &[], Lane::Heap, finalizing, heap_walk, "which objects wait for their finalizer"),
+    step(Look::Profiler("handles"), 2.0, &[], Lane::Heap, pinned, heap_walk, "who pins objects"),
+    step(Look::Profiler("heap-composition"), 2.0, &[], Lane::Heap, large_objects, heap_walk, "where the heap has holes"),
+    step(Look::Profiler("duplicate-strings"), 1.0, &[], Lane::Heap, large_heap, heap_walk, "which strings are there many times"),
     step(Look::Profiler("stuck-tasks"), 2.0, &[], Lane::Heap, always, heap_walk, "async operations that do not move"),
 ];
 
@@ -181,6 +189,63 @@ fn many_threads(signs: &Signs) -> Option<String> {
     let grew = threads.growth() >= NEW_THREADS && threads.only_grows();
     (grew || threads.last() >= MANY_THREADS)
         .then(|| format!("there are {} threads, {} more than at the start", threads.last(), threads.growth()))
+}
+
+/// Resident memory that came in the window, in bytes, without any going.
+const GROWTH: u64 = 1 << 20;
+/// Of its memory, the part that grew, in per mille: of a large process a megabyte is noise.
+const GROWTH_SHARE: u64 = 5;
+
+fn growing(signs: &Signs) -> Option<String> {
+    let resident = &signs.system.as_ref()?.resident;
+    let grew = resident.growth();
+    (grew >= GROWTH.max(resident.last() / 1000 * GROWTH_SHARE) && resident.mostly_grows())
+        .then(|| format!("its memory grew by {}", bytes(grew as f64)))
+}
+
+/// Timers from which it is worth knowing what they are for.
+const TIMERS: f64 = 300.0;
+/// Timers that came in the window, without any going.
+const NEW_TIMERS: f64 = 5.0;
+
+fn many_timers(signs: &Signs) -> Option<String> {
+    let timers = signs.told()?.counter("active-timer-count")?;
+    let grew = timers.last() - timers.0.first().copied().unwrap_or(0.0);
+    (timers.last() >= TIMERS || grew >= NEW_TIMERS).then(|| format!("{:.0} timers are active", timers.last()))
+}
+
+/// Objects with finalizers that a collection found dead.
+const FINALIZABLE: u64 = 50;
+
+fn finalizing(signs: &Signs) -> Option<String> {
+    let waiting = signs.told()?.heap.as_ref()?.finalization_count;
+    (waiting >= FINALIZABLE).then(|| format!("{waiting} objects waited for their finalizer"))
+}
+
+/// Pinned objects, or handles, from which it is worth knowing whose.
+const PINNED: u32 = 500;
+
+fn pinned(signs: &Signs) -> Option<String> {
+    let heap = signs.told()?.heap.as_ref()?;
+    (heap.pinned_objects >= PINNED).then(|| format!("a collection met {} pinned objects", heap.pinned_objects))
+}
+
+/// Large objects, in bytes, from which holes between them matter.
+const LARGE_OBJECTS: f64 = 50e6;
+
+fn large_objects(signs: &Signs) -> Option<String> {
+    let told = signs.told()?;
+    let counted = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
+    let large = counted.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
+    (large >= LARGE_OBJECTS).then(|| format!("there are {} of large objects", bytes(large)))
+}
+
+/// A heap, in bytes, of which duplicates may be a part that matters.
+const LARGE_HEAP: f64 = 15e6;
+
+fn large_heap(signs: &Signs) -> Option<String> {
+    let heap = signs.told()?.heap_bytes()?;
+    (heap >= LARGE_HEAP).then(|| format!("the heap has {}", bytes(heap)))
 }
 
 fn calling(signs: &Signs) -> Option<String> {
@@ -351,7 +416,10 @@ fn look(
     duration: Duration,
     control: &dyn Control,
 ) -> Result<Report, ProfilerError> {
-    let settings = Settings::new(called.profiler.spec(), called.step.set.iter().copied()).unwrap_or_default();
+    let spec = called.profiler.spec();
+    let takes_leave = spec.parameters.iter().any(|parameter| parameter.name == ALLOW_PAUSE);
+    let pause = (leave.long_pauses && takes_leave).then_some("allow-pause=yes");
+    let settings = Settings::new(spec, called.step.set.iter().copied().chain(pause)).unwrap_or_default();
     let settings = settings.with_redaction(leave.redaction);
     let run = Run { process, settings: &settings, duration, control };
     match called.step.look {

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use profilers::{Control, Stop};
+use discovery::DotnetProcess;
+use heap_graph::HeapGraph;
+use profilers::{Control, EarlierHeap, Stop};
+use sessions::RunningSession;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::commands::kept_heap;
 use crate::progress::Progress;
 
 /// How quickly a signal is noticed.
@@ -54,6 +58,8 @@ impl Interrupt {
 pub struct UserControl<'a> {
     pub interrupt: &'a Interrupt,
     pub progress: &'a Progress,
+    /// Where what it keeps goes, and of whom it is.
+    pub session: Option<(&'a RunningSession, &'a DotnetProcess)>,
 }
 
 impl Control for UserControl<'_> {
@@ -73,5 +79,14 @@ impl Control for UserControl<'_> {
 
     fn progress(&self, elapsed: Duration, total: Duration, note: &str) {
         self.progress.update(elapsed, total, note);
+    }
+
+    fn keep_heap(&self, name: &str, graph: &HeapGraph) -> Result<(), String> {
+        let Some((session, process)) = self.session else { return Ok(()) };
+        kept_heap::keep(session, process, name, graph).map_err(|error| error.to_string())
+    }
+
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
+        kept_heap::earlier(which)
     }
 }

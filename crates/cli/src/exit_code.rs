@@ -89,6 +89,10 @@ pub enum Code {
     Findings = 48,
     /// Of several processes, some could not be examined.
     SomeUnexamined = 50,
+    /// The process would stand still longer than may be without a word of the user's.
+    PauseNotAllowed = 41,
+    /// The process is too near its memory limit to be asked.
+    NoRoom = 46,
     /// The user stopped it before there was anything to keep.
     Cancelled = 130,
 }

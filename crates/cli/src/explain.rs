@@ -17,7 +17,7 @@ pub mod trace_file;
 
 pub use dump::no_dump;
 pub use find::unreachable;
-pub use heap::no_heap;
+pub use heap::{no_heap, rounded};
 pub use symbols::{no_fetch, no_libraries, nothing_came};
 
 use anstyle::{AnsiColor, Style};
@@ -165,9 +165,9 @@ impl From<ProfilerError> for Failure {
             ProfilerError::Runtime(error) => error.into(),
             ProfilerError::Sampling(error) => error.into(),
             ProfilerError::Agent(error) => error.into(),
-            ProfilerError::Heap(error) => Failure::new(Code::HeapIncomplete, "the heap could not be read")
-                .why(error.to_string())
-                .next("try again when the machine has a processor to spare for this tool"),
+            ProfilerError::Heap(error) => error.into(),
+            ProfilerError::Earlier(_) => Failure::new(Code::BadHeapFile, what)
+                .next("name another session (drdotnet sessions list) or another .gcdump file"),
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -31,11 +31,11 @@ pub use ids::{
     AppDomainId, AssemblyId, ClassId, CodeAddress, FunctionId, ModuleId, ObjectId, OsThreadId, ThreadId,
     Token,
 };
-pub use profiler::{Entry, Event, Profiler};
+pub use profiler::{Entry, Event, EventRecord, Profiler};
 pub use raw::{
-    ArrayInfo, ClassInfo, EventMask, FieldOffset, Frame, FunctionInfo, HeapObject, HeapType, Info,
-    MOST_ARGUMENTS, Metadata, ModuleInfo, PlacedFrame, RuntimeInformation, Suspended, TypeDefinition, Walk,
-    get_class_object, size_of_object,
+    ArrayInfo, ClassInfo, EventMask, EventSession, FieldOffset, Frame, FunctionInfo, HeapObject, HeapType,
+    Info, MOST_ARGUMENTS, Metadata, ModuleInfo, PlacedFrame, RuntimeInformation, Suspended, TypeDefinition,
+    Walk, can_be_unloaded, get_class_object, size_of_object,
 };
 
 /// Number of functions of each interface, by its name in the runtime's `corprof.idl`; inherited ones included.

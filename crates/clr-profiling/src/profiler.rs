@@ -36,6 +36,17 @@ pub enum Event {
     Thread,
 }
 
+/// An event of a session of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRecord<'a> {
+    /// Its number; the provider is the one that the session asks for.
+    pub id: u32,
+    /// Version of its layout.
+    pub version: u32,
+    /// Its fields.
+    pub payload: &'a [u8],
+}
+
 /// A profiler. The runtime calls it from several of its threads, also at the same time, and waits: be quick, take no
 /// lock that a thread in managed code may hold.
 ///
@@ -87,6 +98,12 @@ pub trait Profiler: Send + Sync + Sized + 'static {
     /// Something happened that the event mask asks for.
     fn told(&self, event: Event) -> Result<(), HResult> {
         let _ = event;
+        Ok(())
+    }
+
+    /// An event of a session of ours, on the thread that it happens on, which waits.
+    fn event(&self, record: EventRecord<'_>) -> Result<(), HResult> {
+        let _ = record;
         Ok(())
     }
 

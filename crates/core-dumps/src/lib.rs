@@ -12,9 +12,11 @@
 //! *process's* user, in the *process's* file system. So most failures can be seen before anything is asked, and they
 //! are: a runtime that cannot run its `createdump` leaves a forked copy of the process behind.
 //!
-//! It reads no core dump.
+//! [`CoreFile`] gives the memory of a dump, its threads and the files that were mapped; crate `gc-memory` finds the heap
+//! in it.
 #![forbid(unsafe_code)]
 
+mod core_file;
 mod error;
 mod kind;
 mod leftovers;
@@ -23,6 +25,7 @@ mod place;
 mod refusal;
 mod write;
 
+pub use core_file::{CoreError, CoreFile, CoreMapping, CoreThread};
 pub use diagnostics_ipc::DumpKind;
 pub use error::{DumpError, Failed};
 pub use kind::{expected_bytes, parse_kind};

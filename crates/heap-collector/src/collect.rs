@@ -21,11 +21,13 @@ pub struct Options {
     pub buffer_mb: u32,
     /// The target is given up when it sends nothing for so long. Marking a very large heap takes minutes.
     pub patience: Duration,
+    /// Whether the runtime is also asked where its generations lie; it then tells what survived, too.
+    pub generations: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { buffer_mb: 256, patience: Duration::from_secs(600) }
+        Options { buffer_mb: 256, patience: Duration::from_secs(600), generations: false }
     }
 }
 
@@ -83,7 +85,8 @@ pub fn collect(
 
 /// The session that listens.
 fn listening(options: &Options) -> TraceRequest {
-    let keywords = keyword::HEAP_SNAPSHOT & !keyword::GC_HEAP_COLLECT;
+    let more = if options.generations { keyword::GC_SURVIVAL } else { 0 };
+    let keywords = more | (keyword::HEAP_SNAPSHOT & !keyword::GC_HEAP_COLLECT);
     TraceRequest {
         buffer_mb: options.buffer_mb,
         // Modules alone; older runtimes send everything, methods included.

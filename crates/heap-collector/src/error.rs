@@ -15,6 +15,27 @@ pub enum Error {
     /// The process ended in the middle.
     #[error("the process ended while its heap was being read")]
     TargetExited,
+    /// The process has no socket that this user can reach.
+    #[error("the process has no diagnostics socket that can be reached")]
+    NoSocket,
+    /// It would stand still for longer than may be without a word of the user's.
+    #[error("the process may stand still for up to {:.1?}, which nobody has allowed", .estimate.1)]
+    PauseNotAllowed {
+        /// The pause to be expected: between the first and the second.
+        estimate: (Duration, Duration),
+        /// The most that its heap can take, in bytes.
+        heap: u64,
+    },
+    /// Its memory limit is near.
+    #[error("the process has {} MB left below its memory limit, {} MB may be needed", .left >> 20, .needed >> 20)]
+    NoRoom {
+        /// Bytes left.
+        left: u64,
+        /// The limit in bytes.
+        limit: u64,
+        /// Bytes that may be needed.
+        needed: u64,
+    },
     /// Nothing came for a long time.
     #[error("the process sent nothing for {0:.0?}")]
     Silent(Duration),

@@ -6,8 +6,8 @@
 //!             +-- session 2: asks for the collection; ended as soon as it is granted
 //! ```
 //!
-//! **In:** a client. **Out:** a [`Collected`] heap with the pause that it cost, or an [`Error`] that says what is
-//! missing: a graph with holes is never handed out.
+//! **In:** a process ([`take`]) or a client ([`collect`]). **Out:** a [`Taken`] heap with the pause that it cost, or an
+//! [`Error`] that says what is missing: a graph with holes is never handed out.
 //!
 //! The runtime makes one full, blocking collection for it and tells every object while all threads are stopped. Asked
 //! for in one session, as other tools do, all of it would be kept in the target's memory until the collection is over:
@@ -23,15 +23,19 @@ mod collect;
 mod collected;
 mod error;
 mod estimate;
+mod files;
 mod owners;
 mod room;
 mod snapshot;
+mod take;
 mod type_name;
 
 pub use collect::{Options, Stage, Watch, collect};
 pub use collected::{Collected, Pause};
 pub use error::{Error, Missing};
-pub use estimate::estimated_pause;
+pub use estimate::{estimated_pause, heap_at_most};
+pub use files::ProcessFiles;
 pub use owners::Assemblies;
-pub use room::spare_room;
+pub use room::{MemoryLimit, memory_limit, spare_room};
+pub use take::{Collect, LONGEST_UNASKED, Taken, Way, Wish, take};
 pub use type_name::readable;

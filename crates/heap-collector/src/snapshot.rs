@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use event_session::{Observer, Seen};
-use heap_graph::{Address, GraphBuilder, HeapGraph, RootKind, TypeId};
+use heap_graph::{Address, Generation, GraphBuilder, HeapGraph, RootKind, TypeId};
 use runtime_events::{GcNumber, RuntimeEvent, heap, loader};
 
 use crate::collected::Pause;
@@ -69,6 +69,9 @@ pub(crate) struct Snapshot {
     types: HashMap<u64, (u64, String)>,
     modules: HashMap<u64, String>,
     marks: PauseMarks,
+    generations: Vec<heap::GenerationRange>,
+    /// Whether these ranges are those of the end: they are told at the start of a collection, too.
+    generations_of_end: bool,
 }
 
 impl Snapshot {
@@ -87,6 +90,8 @@ impl Snapshot {
             types: HashMap::new(),
             modules: HashMap::new(),
             marks: PauseMarks::default(),
+            generations: Vec::new(),
+            generations_of_end: false,
         }
     }
 
@@ -108,7 +113,7 @@ impl Snapshot {
             let its_type = self.builder.type_of_handle(node.type_id.0);
             let edges = u32::try_from(node.edges)
                 .map_err(|_| heap_graph::Error::TooManyReferences { limit: u32::MAX })?;
-            self.builder.object(Address(node.address.0), its_type, node.bytes, edges)?;
+            self.builder.object(Address(node.address.0), its_type, occupied(node.bytes), edges)?;
             self.objects += 1;
         }
         self.progress.objects.store(self.objects, Ordering::Relaxed);
@@ -151,6 +156,14 @@ impl Snapshot {
             target: root.target.0,
             thread_local: root.flags.is_thread_local(),
         }));
+    }
+
+    fn generation(&mut self, range: &heap::GenerationRange) {
+        if self.objects > 0 && !self.generations_of_end {
+            self.generations_of_end = true;
+            self.generations.clear();
+        }
+        self.generations.push(*range);
     }
 
     fn heap_event(&mut self, at_ns: u64, event: &RuntimeEvent<'_>) {
@@ -225,6 +238,12 @@ impl Snapshot {
         for (handle, (module, name)) in &self.types {
             self.builder.name_type(*handle, &readable(name), self.modules.get(module).map(String::as_str));
         }
+        for range in &self.generations {
+            let end = range.start.0.saturating_add(range.used_bytes);
+            if let Some(generation) = Generation::from_number(range.generation.0) {
+                self.builder.generation_range(Address(range.start.0), Address(end), generation);
+            }
+        }
         for (root, owner) in self.statics.iter().zip(self.owners(assemblies)) {
             let kind = if root.thread_local { RootKind::ThreadStaticField } else { RootKind::StaticField };
             let name = match (owner, self.types.get(&root.type_handle)) {
@@ -258,9 +277,14 @@ impl Observer for Snapshot {
             RuntimeEvent::RestartEnd(_) if self.is_complete() => {
                 self.marks.restart.get_or_insert(seen.at_ns);
             }
+            // The last ones come after the end of the collection, while all threads still stand.
+            RuntimeEvent::GenerationRange(range) if self.marks.restart.is_none() => self.generation(range),
             _ if self.is_complete() => {}
             RuntimeEvent::SuspendBegin(_) => self.marks.suspend = Some(seen.at_ns),
-            RuntimeEvent::GcStart(gc) => self.running = Some(gc.number),
+            RuntimeEvent::GcStart(gc) => {
+                self.running = Some(gc.number);
+                self.generations.clear();
+            }
             RuntimeEvent::GcEnd(gc) => {
                 if self.running == Some(gc.number) && self.objects > 0 {
                     self.progress.complete.store(true, Ordering::Release);
@@ -269,6 +293,11 @@ impl Observer for Snapshot {
             other => self.heap_event(seen.at_ns, other),
         }
     }
+}
+
+/// The bytes that an object takes on the heap. The runtime tells what it fills: the next one begins at a multiple of 8.
+pub(crate) fn occupied(told: u64) -> u64 {
+    told.checked_next_multiple_of(8).unwrap_or(told)
 }
 
 /// The kind of a root, unless it keeps nothing alive.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::address_index::AddressIndex;
 use crate::error::Error;
+use crate::generations::{Generation, GenerationRange, Generations};
 use crate::graph::{Fields, HeapGraph, Losses, TypeInfo};
 use crate::ids::{Address, FieldId, NONE, NodeId, TypeId, as_index};
 use crate::references::{targets_of, with_more, without_nothing};
@@ -22,6 +23,8 @@ enum Held {
     Object(u64),
     /// Anywhere within an object, as by-reference locals and spans point.
     Within(u64),
+    /// Perhaps within an object: a word that may be no reference.
+    Perhaps(u64),
 }
 
 /// Builds a [`HeapGraph`] from a stream, in the order in which the runtime gives it: each object says how many
@@ -46,6 +49,7 @@ pub struct GraphBuilder {
     field_ids: HashMap<Box<str>, FieldId>,
     dependent: Vec<(u64, u64)>,
     roots: RootsBuilder<Held>,
+    generations: Vec<GenerationRange>,
     is_64_bit: bool,
 }
 
@@ -72,6 +76,7 @@ impl GraphBuilder {
             field_ids: HashMap::new(),
             dependent: Vec::new(),
             roots: RootsBuilder::new(),
+            generations: Vec::new(),
             is_64_bit: true,
         }
     }
@@ -180,6 +185,11 @@ impl GraphBuilder {
         self.dependent.push((key.0, value.0));
     }
 
+    /// Says which generation the objects from one address up to another belong to.
+    pub fn generation_range(&mut self, start: Address, end: Address, generation: Generation) {
+        self.generations.push(GenerationRange { start, end, generation });
+    }
+
     /// A root that holds the object at an address.
     pub fn root(&mut self, kind: RootKind, name: Option<&str>, target: Address) -> Result<(), Error> {
         self.hold(kind, name, Held::Object(target.0))
@@ -193,6 +203,17 @@ impl GraphBuilder {
         within: Address,
     ) -> Result<(), Error> {
         self.hold(kind, name, Held::Within(within.0))
+    }
+
+    /// A word that may be a reference to or into an object, as on a stack whose words are not described. If it leads
+    /// to none, it was none.
+    pub fn possible_root(
+        &mut self,
+        kind: RootKind,
+        name: Option<&str>,
+        within: Address,
+    ) -> Result<(), Error> {
+        self.hold(kind, name, Held::Perhaps(within.0))
     }
 
     fn hold(&mut self, kind: RootKind, name: Option<&str>, held: Held) -> Result<(), Error> {
@@ -226,12 +247,20 @@ impl GraphBuilder {
                 _ => losses.dangling_references += 1,
             }
         }
+        added.sort_unstable();
+        let dependent = added.clone();
         with_more(&mut self.starts, &mut targets, &mut self.fields.of_edge, added)?;
+        let mut no_roots = 0;
         let (roots, dangling) = self.roots.resolve(|held| match held {
             Held::Object(address) => index.exact(address),
             Held::Within(address) => index.containing(address, |node| self.sizes.get(node)),
+            Held::Perhaps(address) => {
+                let found = index.containing(address, |node| self.sizes.get(node));
+                no_roots += u64::from(found.is_none());
+                found
+            }
         });
-        losses.dangling_roots = dangling;
+        losses.dangling_roots = dangling - no_roots;
         check_roots(self.node_types.len(), roots.len())?;
         Ok(HeapGraph {
             types: self.types,
@@ -241,6 +270,8 @@ impl GraphBuilder {
             targets,
             fields: self.fields,
             roots,
+            generations: Generations::new(self.generations),
+            dependent,
             losses,
             is_64_bit: self.is_64_bit,
             addresses: self.addresses,

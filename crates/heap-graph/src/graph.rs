@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::generations::{Generation, Generations};
 use crate::ids::{Address, FieldId, NONE, NodeId, RootId, TypeId, as_index};
 use crate::roots::{Root, Roots};
 use crate::sizes::Sizes;
@@ -44,6 +45,9 @@ pub struct HeapGraph {
     pub(crate) targets: Vec<u32>,
     pub(crate) fields: Fields,
     pub(crate) roots: Roots,
+    pub(crate) generations: Generations,
+    /// References that stand for dependent handles, sorted.
+    pub(crate) dependent: Vec<(u32, u32)>,
     pub(crate) losses: Losses,
     pub(crate) is_64_bit: bool,
 }
@@ -135,6 +139,21 @@ impl HeapGraph {
     /// One root.
     pub fn root(&self, id: RootId) -> Root<'_> {
         self.roots.get(id)
+    }
+
+    /// Whether a dependent handle (`ConditionalWeakTable`) leads from one object to another. A `.gcdump` does not tell.
+    pub fn is_dependent(&self, key: NodeId, value: NodeId) -> bool {
+        self.dependent.binary_search(&(key.0, value.0)).is_ok()
+    }
+
+    /// Where the generations lie; empty when it is not known.
+    pub fn generations(&self) -> &Generations {
+        &self.generations
+    }
+
+    /// The generation of an object, when it is known.
+    pub fn generation(&self, node: NodeId) -> Option<Generation> {
+        self.generations.of(self.address(node))
     }
 
     /// What did not fit while the graph was built.

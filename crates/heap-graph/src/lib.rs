@@ -4,6 +4,7 @@
 //!  heap events, agent --> GraphBuilder --+                 +--> Dominators: retained sizes, garbage
 //!                                        +--> HeapGraph ---+--> ShortestPaths --> shapes_to_type
 //!  .gcdump ---------> gcdump::read ------+        |        +--> by_type --> growth
+//!                                                 |        +--> TypeTree: dominators merged by type
 //!                                                 +--> gcdump::write --> .gcdump
 //! ```
 //!
@@ -48,27 +49,35 @@ mod depth_first;
 mod dominators;
 mod error;
 pub mod gcdump;
+mod generations;
 mod graph;
 mod ids;
 mod path_shapes;
+mod path_tree;
 mod paths;
 mod references;
 mod retained;
 mod roots;
 mod sizes;
 mod statics;
+mod type_name;
 mod type_table;
+mod type_tree;
 mod vertices;
 
 pub use address_index::AddressIndex;
 pub use builder::GraphBuilder;
 pub use dominators::{Dominators, Totals};
 pub use error::Error;
+pub use generations::{Generation, GenerationRange, Generations};
 pub use graph::{HeapGraph, Losses, TypeInfo};
 pub use ids::{Address, FieldId, NodeId, RootId, TypeId};
 pub use path_shapes::{PathShape, PathShapes, ShapeStep, shapes_to, shapes_to_type};
+pub use path_tree::{At, PathTree, TreePlace};
 pub use paths::{PathStep, ShortestPaths};
 pub use retained::retained_by_all_of_type;
 pub use roots::{Root, RootKind};
+pub use type_name::readable;
 pub use type_table::{TypeGrowth, TypeRow, by_type, growth, shallow_totals};
+pub use type_tree::{Line, LineId, Place, TypeTree};
 pub use vertices::Holder;

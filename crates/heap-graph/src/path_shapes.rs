@@ -101,7 +101,7 @@ pub fn shapes_to(
 const UNKNOWN: u32 = 0;
 
 /// The place of an object in the trie: walks up to the nearest object whose place is known, then down again.
-fn place(
+pub(crate) fn place(
     graph: &HeapGraph,
     paths: &ShortestPaths,
     trie: &mut Trie,
@@ -132,19 +132,19 @@ fn place(
 
 /// All shapes, sharing their beginnings.
 #[derive(Debug, Default)]
-struct Trie {
-    places: Vec<Place>,
+pub(crate) struct Trie {
+    pub(crate) places: Vec<Place>,
     known: HashMap<(u32, u32, u32), u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+pub(crate) struct Place {
     /// The place before, [`NONE`] for a root.
-    before: u32,
+    pub(crate) before: u32,
     /// The type, or the root.
-    what: u32,
+    pub(crate) what: u32,
     field: u32,
-    repeats: bool,
+    pub(crate) repeats: bool,
 }
 
 impl Trie {

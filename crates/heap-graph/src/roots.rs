@@ -109,7 +109,7 @@ pub struct Root<'a> {
 
 impl<'a> Root<'a> {
     /// The objects it holds. An object held twice, by two handles of the same kind, comes twice.
-    pub fn targets(&self) -> impl ExactSizeIterator<Item = NodeId> + 'a {
+    pub fn targets(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'a> {
         self.targets.iter().map(|&target| NodeId(target))
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "clippy knows test functions, but not the functions that they call")]
 
 use heap_graph::{
-    Address, AddressIndex, Dominators, Error, GraphBuilder, HeapGraph, Holder, NodeId, RootKind,
+    Address, AddressIndex, Dominators, Error, GraphBuilder, HeapGraph, Holder, NodeId, PathTree, RootKind,
     ShortestPaths, Totals, TypeId, by_type, growth, retained_by_all_of_type, shallow_totals, shapes_to_type,
 };
 
@@ -306,4 +306,38 @@ fn the_runtimes_root_kinds_and_flags_are_understood() {
     ] {
         assert_eq!(RootKind::from_event(kind, flags), expected, "kind {kind}, flags {flags}");
     }
+}
+
+#[test]
+fn every_object_has_its_place_in_the_tree_and_counts_below_those_above_it() {
+    let graph = heap(
+        &[
+            ("List", 10, &[1]),
+            ("Order[]", 20, &[2, 3]),
+            ("Order", 5, &[4]),
+            ("Order", 5, &[]),
+            ("Name", 1, &[]),
+            ("Dead", 9, &[]),
+        ],
+        &[(RootKind::StaticField, Some("Shop.all"), 0)],
+    );
+    let paths = ShortestPaths::of(&graph);
+    let tree = PathTree::of(&graph, &paths);
+    let seen: Vec<(u64, u64, Option<usize>)> =
+        tree.places.iter().map(|place| (place.own.objects, place.with_below, place.above)).collect();
+    assert_eq!(seen, [(0, 41, None), (1, 41, Some(0)), (1, 31, Some(1)), (2, 11, Some(2)), (1, 1, Some(3))]);
+}
+
+#[test]
+fn a_value_that_hangs_on_its_key_is_told_from_a_field() {
+    let mut builder = GraphBuilder::new();
+    let its_type = builder.add_type("T", None);
+    let nodes: Vec<_> = [8, 16, 24]
+        .into_iter()
+        .map(|at| builder.object(Address(at), its_type, 8, u32::from(at == 8)).expect("an object"))
+        .collect();
+    builder.reference(Address(16)).expect("a reference");
+    builder.dependent_handle(Address(8), Address(24));
+    let graph = builder.finish().expect("a graph");
+    assert!(graph.is_dependent(nodes[0], nodes[2]) && !graph.is_dependent(nodes[0], nodes[1]));
 }

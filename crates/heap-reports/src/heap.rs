@@ -3,24 +3,59 @@
 use std::collections::BTreeMap;
 
 use heap_graph::{TypeId, shapes_to};
-use model::{
-    Body, Column, Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Table, Unit,
-};
+use model::{Confidence, Culprit, CulpritKind, Finding, Report, Section, Severity, Unit};
 use reports::value::{format_bytes, format_whole};
 
+use crate::composition::composition;
 use crate::look::Look;
 use crate::origin::{Answer, Origin};
 use crate::path_tree;
 use crate::roots::{kinds, named, share};
 use crate::suspects::{Suspect, suspects};
+use crate::type_list;
 
 /// Most suspects that are told.
 const MOST_SUSPECTS: usize = 3;
+
+/// What a suspect is followed by in the report of a file.
+const COMPARE_FILES: &str =
+    "One look cannot tell a leak from a cache: collect again later and compare: drdotnet gcdump diff A B";
 
 /// The report on one heap, with so many rows in each table.
 #[must_use]
 pub fn heap(look: &Look, origin: &Origin, top: usize) -> Report {
     let found = suspects(look, MOST_SUSPECTS);
+    origin.report(Answer {
+        id: "gcdump-report",
+        name: "Heap",
+        question: "What is on the heap, and what holds it?",
+        parameters: BTreeMap::from([("top".to_owned(), top.to_string())]),
+        summary: summary(look, &found),
+        findings: findings(look, &found, COMPARE_FILES),
+        sections: vec![types(look, top), kinds(look), named(look, top.min(10))],
+        notes: notes(look),
+    })
+}
+
+/// The report of the friendly door on one heap: what it is made of, what holds it. The parts in `beside`, about the
+/// memory around it, come first, and `advice` goes with the first suspect.
+#[must_use]
+pub fn overview(look: &Look, origin: &Origin, top: usize, beside: Vec<Section>, advice: &str) -> Report {
+    let found = suspects(look, MOST_SUSPECTS);
+    let of_heap = [composition(look), types(look, top), kinds(look), named(look, top.min(10))];
+    origin.report(Answer {
+        id: "heap",
+        name: "Heap",
+        question: "What is on the heap, and what holds it?",
+        parameters: BTreeMap::from([("top".to_owned(), top.to_string())]),
+        summary: summary(look, &found),
+        findings: findings(look, &found, advice),
+        sections: beside.into_iter().chain(of_heap).collect(),
+        notes: notes(look),
+    })
+}
+
+fn summary(look: &Look, found: &[Suspect]) -> String {
     let live = look.dominators.reachable();
     let mut summary = format!(
         "{} objects of {} types, {} alive",
@@ -36,39 +71,19 @@ pub fn heap(look: &Look, origin: &Origin, top: usize) -> Report {
         ),
         None => "; no single object holds much of it.".to_owned(),
     };
-    origin.report(Answer {
-        id: "gcdump-report",
-        name: "Heap",
-        question: "What is on the heap, and what holds it?",
-        parameters: BTreeMap::from([("top".to_owned(), top.to_string())]),
-        summary,
-        findings: found.iter().enumerate().map(|(at, suspect)| finding(look, suspect, at == 0)).collect(),
-        sections: vec![types(look, top), kinds(look), named(look, top.min(10))],
-        notes: notes(look),
-    })
+    summary
 }
 
 fn types(look: &Look, top: usize) -> Section {
-    let mut table = Table::new([
-        Column::new("objects", "Objects", Unit::Count),
-        Column::new("bytes", "Bytes", Unit::Bytes),
-        Column::new("retained", "Retained", Unit::Bytes),
-        Column::new("type", "Type", Unit::Text),
-    ]);
-    let rows: Vec<_> = look.types.iter().filter(|row| row.live.objects > 0).collect();
-    table.omitted_rows = rows.len().saturating_sub(top) as u64;
-    for row in rows.into_iter().take(top) {
-        table.push([
-            row.live.objects.into(),
-            row.live.bytes.into(),
-            row.retained.into(),
-            (&*row.name).into(),
-        ]);
-    }
-    Section::new("types", "By type (retained: what would go with its objects)", Body::Table(table))
+    type_list::section(look.types.iter().filter(|row| row.live.objects > 0), top)
 }
 
-fn finding(look: &Look, suspect: &Suspect, is_first: bool) -> Finding {
+fn findings(look: &Look, found: &[Suspect], advice: &str) -> Vec<Finding> {
+    let of = |(at, suspect)| finding(look, suspect, (at == 0).then_some(advice));
+    found.iter().enumerate().map(of).collect()
+}
+
+fn finding(look: &Look, suspect: &Suspect, advice: Option<&str>) -> Finding {
     let name = &look.graph.type_info(suspect.type_id).name;
     let percent = share(suspect.retained, look.live_bytes());
     let title = match &suspect.holds {
@@ -86,12 +101,10 @@ fn finding(look: &Look, suspect: &Suspect, is_first: bool) -> Finding {
         }
         finding = finding.evidence("Path", path_tree::line(look, *root, steps));
     }
-    if is_first {
-        finding = finding.advice(
-            "One look cannot tell a leak from a cache: collect again later and compare: drdotnet gcdump diff A B",
-        );
+    match advice {
+        Some(advice) => finding.advice(advice),
+        None => finding,
     }
-    finding
 }
 
 fn notes(look: &Look) -> Vec<String> {

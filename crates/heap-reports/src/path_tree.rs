@@ -10,7 +10,8 @@ use crate::roots::label;
 const LONGEST: usize = 14;
 
 /// A path in one line: `static Shop.OrderHistory.s_orders > List<Shop.Order> > Shop.Order[]`.
-pub(crate) fn line(look: &Look, root: RootId, steps: &[ShapeStep]) -> String {
+#[must_use]
+pub fn line(look: &Look, root: RootId, steps: &[ShapeStep]) -> String {
     let mut parts = vec![label(&look.graph.root(root))];
     parts.extend(shown(steps).into_iter().map(|step| match step {
         Shown::Step(step) => step_name(look, step),

@@ -7,7 +7,13 @@ use crate::look::Look;
 
 /// A root in words: `static Shop.OrderHistory.s_orders`, `local variables`.
 pub(crate) fn label(root: &Root<'_>) -> String {
-    match (root.kind, root.name) {
+    root_label(root.kind, root.name)
+}
+
+/// The same by kind and name.
+#[must_use]
+pub fn root_label(kind: RootKind, name: Option<&str>) -> String {
+    match (kind, name) {
         (RootKind::StaticField, Some(name)) => format!("static {name}"),
         (RootKind::ThreadStaticField, Some(name)) => format!("thread-static {name}"),
         (kind, Some(name)) => format!("{} {name}", kind.label()),
@@ -16,7 +22,8 @@ pub(crate) fn label(root: &Root<'_>) -> String {
 }
 
 /// All roots of a kind, in words.
-pub(crate) fn plural(kind: RootKind) -> &'static str {
+#[must_use]
+pub fn plural(kind: RootKind) -> &'static str {
     match kind {
         RootKind::StaticField => "static fields",
         RootKind::ThreadStaticField => "thread-static fields",

@@ -53,7 +53,7 @@ fn is_end(name: &str, end: &str) -> bool {
     name.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with(['.', '+', '/']))
 }
 
-fn nearest(look: &Look, typed: &str) -> Vec<String> {
+pub(crate) fn nearest(look: &Look, typed: &str) -> Vec<String> {
     /// Below this likeness a suggestion would be a guess.
     const LIKE_ENOUGH: f64 = 0.6;
     let likeness = |name: &str| {

@@ -1,7 +1,7 @@
 //! A process as the kernel shows it, without a word to the process itself.
 //!
 //! ```text
-//! /proc/PID/{stat,status,cmdline,environ,cgroup,maps,ns,root,task/*} --> parse --> Process, Task, Stat, ...
+//! /proc/PID/{stat,status,cmdline,environ,cgroup,maps,smaps,ns,root,task/*} --> parse --> Process, Task, Stat, ...
 //! ```
 //!
 //! In: a pid. Out: typed facts, or a [`ViewError`] that tells a vanished process from a forbidden one. Each
@@ -24,7 +24,7 @@ mod linux;
 pub use error::ViewError;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, IdMap, Process, ProcessorClock, ProcessorTime, RuntimeMark, Stat, Status, Task, TaskState,
-    architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, scheduler_now,
+    Access, Clock, IdMap, MappedMemory, MemoryView, Process, ProcessorClock, ProcessorTime, RuntimeMark, Stat,
+    Status, Task, TaskState, architecture_of_elf, container_in_cgroup, monotonic_now, own_cpu_time, process_ids, scheduler_now,
     user_name,
 };

@@ -28,6 +28,9 @@ pub enum ProfilerError {
     /// The heap could not be told.
     #[error(transparent)]
     Heap(heap_collector::Error),
+    /// An earlier heap to compare with could not be read.
+    #[error("{0}")]
+    Earlier(String),
     /// The runtime cannot be asked at all: it has no socket that this user can reach.
     #[error("the process has no diagnostics socket that can be reached")]
     NoRuntime,

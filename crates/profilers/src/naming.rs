@@ -23,6 +23,16 @@ impl Naming {
         Naming { source: RefCell::new(SourceLookup::new(root)) }
     }
 
+    /// The method whose code begins at an address, or goes on there; none if no method is known there.
+    pub(crate) fn entry(&self, code: &CodeMap, address: CodeAddress) -> Option<Frame> {
+        let method = code.method_for(address, Position::Interrupted)?;
+        let frame = method.frame();
+        if !blame::is_own(&frame) {
+            return Some(frame);
+        }
+        Some(self.source.borrow_mut().frame_of(&method, address, Position::Interrupted))
+    }
+
     /// The frame at an address; `?` if no method is known there. Nearly all addresses of stacks are those behind a call.
     pub(crate) fn frame(&self, code: &CodeMap, address: CodeAddress) -> Frame {
         let found = [Position::Caller, Position::Interrupted]

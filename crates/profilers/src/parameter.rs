@@ -19,6 +19,11 @@ pub enum Kind {
         /// When nothing is given.
         default: &'static str,
     },
+    /// Any text; nothing when it is not given.
+    Text {
+        /// What it names, in a few words.
+        what: &'static str,
+    },
 }
 
 /// One parameter.
@@ -39,6 +44,7 @@ impl Parameter {
         match self.kind {
             Kind::Integer { default, .. } => default.to_string(),
             Kind::Choice { default, .. } => default.to_owned(),
+            Kind::Text { .. } => String::new(),
         }
     }
 
@@ -48,6 +54,7 @@ impl Parameter {
         match self.kind {
             Kind::Integer { min, max, .. } => format!("{min} to {max}"),
             Kind::Choice { options, .. } => options.join(", "),
+            Kind::Text { what } => what.to_owned(),
         }
     }
 
@@ -59,6 +66,7 @@ impl Parameter {
                 let number: u64 = text.parse().ok()?;
                 (min..=max).contains(&number).then(|| number.to_string())
             }
+            Kind::Text { .. } => Some(text.to_owned()),
             Kind::Choice { options, .. } => {
                 options.iter().find(|option| option.eq_ignore_ascii_case(text)).map(ToString::to_string)
             }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use discovery::DotnetProcess;
-use model::{Cost, Finding, Section, WindowEnd};
+use heap_graph::HeapGraph;
+use model::{Cost, Finding, Section, Timestamp, WindowEnd};
 
 use crate::{Parameter, ProfilerError, Settings};
 
@@ -16,6 +17,8 @@ pub enum Engine {
     EventPipe,
     /// Samples that the kernel takes, and names of methods that the runtime tells; nothing is loaded into the process.
     Kernel,
+    /// The objects of the heap: told by the runtime's events, or by an agent where that stops the process less.
+    Heap,
     /// An agent that is loaded into the process for a visit, asks its runtime, and leaves.
     Agent,
 }
@@ -28,6 +31,7 @@ impl Engine {
             Engine::Proc => "/proc, nothing sent to the process",
             Engine::EventPipe => "events of the runtime, nothing loaded into the process",
             Engine::Kernel => "samples of the kernel, nothing loaded into the process",
+            Engine::Heap => "the heap, told by events of the runtime or by an agent, whichever stops it less",
             Engine::Agent => "an agent in the process, which leaves when it has answered",
         }
     }
@@ -35,7 +39,7 @@ impl Engine {
     /// Whether nothing can be had without the runtime's diagnostics socket.
     #[must_use]
     pub fn needs_socket(self) -> bool {
-        matches!(self, Engine::EventPipe | Engine::Agent)
+        matches!(self, Engine::EventPipe | Engine::Heap | Engine::Agent)
     }
 }
 
@@ -48,6 +52,8 @@ pub enum Pause {
     Samples,
     /// All its threads are stopped for a moment at every question of the agent's.
     Questions,
+    /// All its threads are stopped while its heap is told.
+    Heap,
 }
 
 impl Pause {
@@ -58,6 +64,7 @@ impl Pause {
             Pause::None => "no pause",
             Pause::Samples => "a moment at every sample",
             Pause::Questions => "a moment, a few times",
+            Pause::Heap => "while its heap is told",
         }
     }
 }
@@ -101,6 +108,28 @@ pub trait Control: Sync {
 
     /// Says how far it is.
     fn progress(&self, elapsed: Duration, total: Duration, note: &str);
+
+    /// Keeps a heap beside the report to come, under a name of its own, for later comparisons. Where nothing is kept,
+    /// nothing happens.
+    fn keep_heap(&self, _name: &str, _graph: &HeapGraph) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The heap that a user means by a session or a file; why not, in words, if there is none.
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
+        Err(format!("{which}: no earlier heaps can be read here"))
+    }
+}
+
+/// A heap that was kept.
+#[derive(Debug)]
+pub struct EarlierHeap {
+    /// Its objects.
+    pub graph: HeapGraph,
+    /// When it was taken, if that is known.
+    pub taken_at: Option<Timestamp>,
+    /// The name of the process, if it is known.
+    pub process: Option<String>,
 }
 
 /// One run of a profiler.

@@ -7,9 +7,15 @@ use crate::async_hot_paths::AsyncHotPaths;
 use crate::contention::Contention;
 use crate::cpu_unprivileged::CpuUnprivileged;
 use crate::deadlocks::Deadlocks;
+use crate::duplicate_strings::DuplicateStrings;
 use crate::exceptions::Exceptions;
+use crate::finalizer_queue::FinalizerQueue;
 use crate::gc_pauses::GcPauses;
+use crate::gc_survivors::GcSurvivors;
+use crate::heap_composition::HeapComposition;
+use crate::handles::Handles;
 use crate::kernel::{Cpu, OffCpu};
+use crate::memory_leaks::MemoryLeaks;
 use crate::merged_stacks::MergedStacks;
 use crate::profiler::Profiler;
 use crate::runtime_pauses::RuntimePauses;
@@ -18,6 +24,7 @@ use crate::suggest::closest;
 use crate::thread_pool::ThreadPool;
 use crate::thread_time::ThreadTime;
 use crate::threads::Threads;
+use crate::timers::Timers;
 use crate::zombie_threads::ZombieThreads;
 
 /// All profilers, in the order in which they are listed.
@@ -37,8 +44,15 @@ pub static PROFILERS: &[&dyn Profiler] = &[
     &Contention,
     &Exceptions,
     &Allocations,
+    &MemoryLeaks,
     &GcPauses,
+    &GcSurvivors,
+    &HeapComposition,
     &RuntimePauses,
+    &DuplicateStrings,
+    &Timers,
+    &FinalizerQueue,
+    &Handles,
 ];
 
 /// No profiler has this id.

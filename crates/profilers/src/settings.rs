@@ -108,7 +108,7 @@ impl Settings {
         self.values.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
     }
 
-    /// A word.
+    /// A word, or a text; empty when there is none.
     #[must_use]
     pub fn choice(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)

@@ -60,16 +60,21 @@ macro_rules! healthy {
 healthy! {
     allocation: "healthy-allocation", OneByOne;
     async_waits: "healthy-async-waits", SideBySide;
+    big_heap: "healthy-big-heap", SideBySide;
+    burst: "healthy-burst", SideBySide;
     busy_aspnet: "healthy-busy-aspnet", OneByOne;
     busy_web: "healthy-busy-web", OneByOne;
     code_shapes: "healthy-code-shapes", SideBySide;
     computation: "healthy-computation", OneByOne;
     consumers: "healthy-consumers", SideBySide;
     idle_service: "healthy-idle-service", SideBySide;
+    known_heap: "known-heap", SideBySide;
     metrics: "healthy-metrics", SideBySide;
     mixed_load: "healthy-mixed-load", OneByOne;
     parked_pool: "healthy-parked-pool", SideBySide;
     plugin_host: "healthy-plugin-host", SideBySide;
     short_locks: "healthy-short-locks", OneByOne;
     starts_children: "healthy-starts-children", SideBySide;
+    vault: "healthy-vault", SideBySide;
+    warm_cache: "healthy-warm-cache", SideBySide;
 }

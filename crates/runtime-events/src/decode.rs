@@ -68,3 +68,15 @@ pub fn decode_payload<'a>(
     };
     Ok(event.map(|event| (event, fields.rest())))
 }
+
+/// Decodes an event of the runtime itself that comes without metadata: by its number, of the runtime's provider or of
+/// that of its rundown.
+pub fn decode_numbered<'a>(
+    rundown: bool,
+    event: u32,
+    version: EventVersion,
+    payload: PayloadReader<'a>,
+) -> Result<Option<RuntimeEvent<'a>>, DecodeError> {
+    let provider = if rundown { Provider::Rundown } else { Provider::Runtime };
+    decode_fixed(provider, event, version, &mut Fields::new(payload, version))
+}

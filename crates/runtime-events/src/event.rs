@@ -6,8 +6,8 @@ use crate::counters::EventCounter;
 use crate::decode::{Provider, known};
 use crate::layout::{Fields, Layout};
 use crate::{
-    DecodeError, allocation, contention, exception, gc, gc_history, heap, jit, loader, metrics, process,
-    sample, thread, thread_pool, types,
+    DecodeError, allocation, contention, exception, gc, gc_history, handle, heap, jit, loader, metrics,
+    process, sample, thread, thread_pool, types,
 };
 
 /// Lists every event once: its name, what it holds, its provider, its ids, and the oldest version that is known.
@@ -94,6 +94,10 @@ runtime_events! {
     GenerationRange(heap::GenerationRange) = Runtime [23] from 0;
     /// A finalizer runs.
     FinalizeObject(gc::FinalizeObject) = Runtime [29] from 0;
+    /// A handle is made.
+    HandleCreated(handle::HandleCreated) = Runtime [30] from 0;
+    /// A handle is freed.
+    HandleDestroyed(handle::HandleDestroyed) = Runtime [31] from 0;
     /// An object must not move.
     PinObject(gc::PinObject<'a>) = Runtime [33] from 0;
     /// A collection is wanted.
@@ -190,6 +194,8 @@ runtime_events! {
     IncreaseMemoryPressure(allocation::MemoryPressure) = Runtime [200] from 0;
     /// An object holds less memory than before.
     DecreaseMemoryPressure(allocation::MemoryPressure) = Runtime [201] from 0;
+    /// What a collection did to one heap.
+    PerHeapHistory(gc_history::PerHeapHistory<'a>) = Runtime [204] from 3;
     /// How a collection was decided on.
     GlobalHeapHistory(gc_history::GlobalHeapHistory<'a>) = Runtime [205] from 1;
     /// A catch block begins to run.

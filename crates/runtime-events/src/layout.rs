@@ -161,7 +161,7 @@ macro_rules! codes {
         }
     )*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $($(#[$code_doc])* $variant,)*

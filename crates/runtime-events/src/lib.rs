@@ -6,7 +6,7 @@
 //! ```text
 //!  nettrace::Event --> provider + id --> layout of that event, up to its version --> RuntimeEvent
 //!    provider Microsoft-Windows-DotNETRuntime          gc, allocation, exception, contention, thread,
-//!                                                      thread_pool, jit, loader, types, heap
+//!                                                      thread_pool, jit, loader, types, heap, handle
 //!    provider Microsoft-Windows-DotNETRuntimeRundown   the same methods, modules, threads, at the end of a session
 //!    provider Microsoft-DotNETCore-SampleProfiler      sample
 //!    provider System.Diagnostics.Metrics               metrics
@@ -51,6 +51,7 @@ mod event;
 pub mod exception;
 pub mod gc;
 pub mod gc_history;
+pub mod handle;
 pub mod heap;
 mod ids;
 pub mod jit;
@@ -65,7 +66,7 @@ pub mod thread_pool;
 pub mod types;
 
 pub use bulk::{Bulk, BulkIter, Record};
-pub use decode::{decode, decode_payload, decode_with_rest};
+pub use decode::{decode, decode_numbered, decode_payload, decode_with_rest};
 pub use error::DecodeError;
 pub use event::RuntimeEvent;
 pub use ids::{

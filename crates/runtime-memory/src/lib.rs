@@ -19,7 +19,8 @@
 //! The process runs on while it is read, and it may be hostile. Every read is bounded, every list has an end, and
 //! what does not fit together is no method; but a name that a process forges cannot be told from a true one.
 //!
-//! It needs .NET 9 or 10 on x64: older runtimes do not describe themselves. It reads no stacks and no objects.
+//! It needs .NET 9 or 10 on x64: older runtimes do not describe themselves. It reads no stacks and no objects: crate
+//! `gc-memory` does, with the offsets and names of this one.
 //!
 //! ```no_run
 //! use runtime_memory::RuntimeMemory;
@@ -48,9 +49,12 @@ mod sections;
 mod signature;
 mod type_names;
 
+pub use elf::Loaded;
 pub use error::Error;
+pub use memory::{Memory, ProcessMemory};
+pub use metadata::DeclaredField;
 pub use method::Method;
-pub use runtime::RuntimeMemory;
+pub use runtime::{RuntimeMemory, find_runtime};
 
 /// Decoders on their own, for fuzzing: none of them may panic on any bytes.
 #[doc(hidden)]

@@ -11,8 +11,8 @@ use model::ProcessId;
 
 use crate::error::Error;
 
-/// What can be read at addresses.
-pub(crate) trait Memory {
+/// What can be read at addresses: the memory of a process, or what was kept of it.
+pub trait Memory {
     /// Fills the buffer from an address on; false if not all of it is there.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
 
@@ -73,6 +73,9 @@ pub(crate) trait Memory {
     /// At most this many bytes; fewer where the memory ends earlier.
     fn up_to(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
+        if self.read(address, &mut bytes) {
+            return bytes;
+        }
         let mut filled = 0;
         while filled < most {
             // To the end of a page at most: what lies behind may not be there.
@@ -97,13 +100,14 @@ const MOST_PAGES: usize = 4096;
 ///
 /// What is asked for in one go lies close together, and a page is read almost as fast as a word: pages are kept
 /// until the next [`Memory::look_anew`].
-pub(crate) struct ProcessMemory {
+pub struct ProcessMemory {
     file: File,
     recent: RefCell<HashMap<u64, Option<Box<[u8]>>>>,
 }
 
 impl ProcessMemory {
-    pub(crate) fn open(pid: ProcessId) -> Result<ProcessMemory, Error> {
+    /// That of a process that this user may trace.
+    pub fn open(pid: ProcessId) -> Result<ProcessMemory, Error> {
         let file = File::open(format!("/proc/{pid}/mem")).map_err(|source| Error::from_io(pid, source))?;
         Ok(ProcessMemory { file, recent: RefCell::default() })
     }
@@ -111,6 +115,12 @@ impl ProcessMemory {
     fn read_now(&self, address: u64, into: &mut [u8]) -> bool {
         // Offsets of files are signed; nothing of a process lies above.
         address <= i64::MAX.cast_unsigned() && self.file.read_exact_at(into, address).is_ok()
+    }
+}
+
+impl std::fmt::Debug for ProcessMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessMemory").field("file", &self.file).finish_non_exhaustive()
     }
 }
 

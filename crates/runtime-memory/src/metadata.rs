@@ -9,6 +9,11 @@ const HEAD: usize = 4096;
 /// Names and signatures that are longer are not read.
 const LONGEST_NAME: usize = 4096;
 const LONGEST_BLOB: usize = 64 << 10;
+/// Most fields of one type.
+const MOST_FIELDS: usize = 4096;
+/// Flags of fields.
+const STATIC: usize = 0x10;
+const LITERAL: usize = 0x40;
 /// Deepest nesting of types that is followed.
 const DEEPEST: usize = 64;
 
@@ -25,6 +30,19 @@ pub(crate) struct Metadata {
 pub(crate) struct TypeName {
     pub(crate) namespace: String,
     pub(crate) name: String,
+}
+
+/// A field that a type declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredField {
+    /// Its row in the metadata.
+    pub row: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it belongs to the type, not to its objects.
+    pub is_static: bool,
+    /// Whether it is a constant, which has no place in memory.
+    pub is_constant: bool,
 }
 
 impl Metadata {
@@ -153,6 +171,25 @@ impl<M: Memory> Reader<'_, M> {
         }
         nest.reverse();
         Some(nest)
+    }
+
+    /// The fields that a type declares.
+    pub(crate) fn fields_of(&mut self, row: usize) -> Option<Vec<DeclaredField>> {
+        let first = self.cell(table::TYPE_DEF, row, 4)?;
+        let end = self.cell(table::TYPE_DEF, row.checked_add(1)?, 4);
+        let end = end.unwrap_or(self.metadata.rows(table::FIELD) + 1);
+        let mut fields = Vec::new();
+        for row in (first..end).take(MOST_FIELDS) {
+            let flags = self.cell(table::FIELD, row, 0)?;
+            let name = self.cell(table::FIELD, row, 1)?;
+            fields.push(DeclaredField {
+                row: u32::try_from(row).ok()?,
+                name: self.text(name)?,
+                is_static: flags & STATIC != 0,
+                is_constant: flags & LITERAL != 0,
+            });
+        }
+        Some(fields)
     }
 
     /// The type around a type; the table is sorted by the inner one.

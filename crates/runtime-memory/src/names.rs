@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::memory::{Memory, Pages};
-use crate::metadata::{Metadata, TypeName};
+use crate::metadata::{DeclaredField, Metadata, TypeName};
 use crate::offsets::Offsets;
 use crate::signature;
 use crate::type_names::TypeWriter;
@@ -119,13 +119,13 @@ impl<M: Memory> Names<M> {
     }
 
     /// Whether there is a type: its class leads back to it, or to the type that shares its code.
-    fn is_type(&self, method_table: u64) -> Option<bool> {
+    pub(crate) fn is_type(&self, method_table: u64) -> Option<bool> {
         let (owner, class) = self.class(method_table)?;
         Some(self.memory.u64(class.checked_add(self.offsets.class_type)?)? == owner)
     }
 
     /// The class of a type, with the type that owns it.
-    fn class(&self, method_table: u64) -> Option<(u64, u64)> {
+    pub(crate) fn class(&self, method_table: u64) -> Option<(u64, u64)> {
         let of = |method_table: u64| self.memory.pointer(method_table.checked_add(self.offsets.type_class)?);
         let class = of(method_table)?;
         if class & OTHER_TYPE == 0 {
@@ -152,6 +152,14 @@ impl<M: Memory> Names<M> {
         let row = self.memory.u32(method_table.checked_add(self.offsets.type_flags2)?)? >> 8;
         let metadata = self.metadata(module)?;
         metadata.with(&self.memory, &mut self.pages).nest(usize::try_from(row).ok()?)
+    }
+
+    /// The fields that a type declares.
+    pub(crate) fn declared_fields(&mut self, method_table: u64) -> Option<Vec<DeclaredField>> {
+        let module = self.memory.pointer(method_table.checked_add(self.offsets.type_module)?)?;
+        let row = self.memory.u32(method_table.checked_add(self.offsets.type_flags2)?)? >> 8;
+        let metadata = self.metadata(module)?;
+        metadata.with(&self.memory, &mut self.pages).fields_of(usize::try_from(row).ok()?)
     }
 
     pub(crate) fn type_parameter(&mut self, module: u64, token: u32) -> Option<String> {

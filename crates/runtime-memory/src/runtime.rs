@@ -1,7 +1,7 @@
 //! The runtime in a process: found, and asked by address.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::ProcessId;
 use native_symbols::{Backing, MemoryMap, SymbolError};
@@ -12,12 +12,14 @@ use crate::descriptor::Descriptor;
 use crate::elf::Loaded;
 use crate::error::Error;
 use crate::memory::{Memory, ProcessMemory};
+use crate::metadata::DeclaredField;
 use crate::method::{Method, kind_of};
 use crate::names::Names;
 use crate::nibble_map::NibbleMap;
 use crate::offsets::Offsets;
 use crate::ready_to_run::Image;
 use crate::sections::{self, Section};
+use crate::type_names::TypeWriter;
 
 const DESCRIPTOR: &str = "DotNetRuntimeContractDescriptor";
 /// Its first entry is the address of the tree of code; .NET 9 describes it nowhere else.
@@ -33,11 +35,12 @@ const MOST_EFFORT: u64 = 16 << 20;
 
 /// The runtime of a process, seen through the process's memory. Nothing is sent to the process, and it is not
 /// stopped.
-pub struct RuntimeMemory {
-    code: Code<ProcessMemory>,
+pub struct RuntimeMemory<M = ProcessMemory> {
+    code: Code<M>,
+    descriptor: Descriptor,
 }
 
-impl std::fmt::Debug for RuntimeMemory {
+impl<M> std::fmt::Debug for RuntimeMemory<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RuntimeMemory").field("root", &self.code.root).finish_non_exhaustive()
     }
@@ -52,7 +55,19 @@ impl RuntimeMemory {
             _ => Error::NoRuntime { pid },
         })?;
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let (loaded, file) = find_runtime(&memory, &map, &program).ok_or(Error::NoRuntime { pid })?;
+        let files =
+            map.iter().filter(|mapping| mapping.offset == 0).filter_map(|mapping| match &mapping.backing {
+                Backing::File(path) => Some((mapping.start, path.as_path())),
+                _ => None,
+            });
+        let (loaded, file) = find_runtime(&memory, files, &program).ok_or(Error::NoRuntime { pid })?;
+        RuntimeMemory::of(pid, memory, &loaded, &file)
+    }
+}
+
+impl<M: Memory> RuntimeMemory<M> {
+    /// The runtime that lies in a file in some memory, as [`find_runtime`] finds it.
+    pub fn of(pid: ProcessId, memory: M, loaded: &Loaded, file: &Path) -> Result<RuntimeMemory<M>, Error> {
         let is_library = file.file_name().is_some_and(|name| name == LIBRARY);
         let descriptor = loaded.symbol(&memory, DESCRIPTOR);
         let table = loaded.symbol(&memory, DEBUGGER_TABLE);
@@ -74,7 +89,66 @@ impl RuntimeMemory {
         };
         // The debugger's table is filled while the runtime starts.
         let root = root.ok_or(Error::NoRuntime { pid })?;
-        Ok(RuntimeMemory { code: Code { root, names: Names::new(memory, offsets) } })
+        Ok(RuntimeMemory { code: Code { root, names: Names::new(memory, offsets) }, descriptor })
+    }
+
+    /// Where a field stands in a structure of the runtime, if the runtime says so.
+    #[must_use]
+    pub fn field(&self, structure: &str, field: &str) -> Option<u64> {
+        self.descriptor.field(structure, field).filter(|offset| *offset < 1 << 20)
+    }
+
+    /// A number, or the address of a variable, if the runtime says so.
+    #[must_use]
+    pub fn global(&self, name: &str) -> Option<u64> {
+        self.descriptor.global(name)
+    }
+
+    /// The memory that it reads.
+    #[must_use]
+    pub fn memory(&self) -> &M {
+        &self.code.names.memory
+    }
+
+    /// Whether a type's method table is at an address: what it leads to leads back.
+    #[must_use]
+    pub fn is_type(&self, method_table: u64) -> bool {
+        self.code.names.is_type(method_table) == Some(true)
+    }
+
+    /// The structure that types of shared code have in common.
+    #[must_use]
+    pub fn class_of(&self, method_table: u64) -> Option<u64> {
+        self.code.names.class(method_table).map(|(_, class)| class)
+    }
+
+    /// The name of a type as the runtime's events have it.
+    pub fn type_name(&mut self, method_table: u64) -> Option<String> {
+        if !self.is_type(method_table) {
+            return None;
+        }
+        TypeWriter::name(&mut self.code.names, method_table)
+    }
+
+    /// The module that declares a type.
+    #[must_use]
+    pub fn module_of(&self, method_table: u64) -> Option<u64> {
+        self.memory().pointer(method_table.checked_add(self.code.names.offsets.type_module)?)
+    }
+
+    /// The path of a module as the process sees it; of one without a file, the name of its assembly.
+    pub fn module_path(&mut self, module: u64) -> Option<String> {
+        self.code.names.module_path(module)
+    }
+
+    /// The fields that a type declares, in the order of the metadata; those of its base types are not among them.
+    pub fn declared_fields(&mut self, method_table: u64) -> Vec<DeclaredField> {
+        self.code.names.declared_fields(method_table).unwrap_or_default()
+    }
+
+    /// What is read from now on is as it is now.
+    pub fn look_anew(&self) {
+        self.memory().look_anew();
     }
 
     /// The method whose code is at an address; none if there is none, or it could not be read. What it costs does
@@ -84,6 +158,12 @@ impl RuntimeMemory {
     pub fn method_at(&mut self, address: u64) -> Option<Method> {
         self.code.names.memory.look_anew();
         self.code.method_at(address)
+    }
+
+    /// Whether an address lies in the code of a method, for many addresses of one moment ([`RuntimeMemory::look_anew`]).
+    #[must_use]
+    pub fn has_method(&self, address: u64) -> bool {
+        self.code.piece_at(address).is_some()
     }
 
     /// Tells a map of code of the methods at some addresses, each method once; gives how many of the addresses have
@@ -119,23 +199,17 @@ impl RuntimeMemory {
     }
 }
 
-/// The file with the runtime: its library, or a program that has it inside.
-fn find_runtime(
+/// The file with the runtime among those that are mapped from their beginning: its library, or a program that has
+/// it inside.
+pub fn find_runtime<'f>(
     memory: &impl Memory,
-    map: &MemoryMap,
+    files: impl Iterator<Item = (u64, &'f Path)>,
     program: &Path,
-) -> Option<(Loaded, std::path::PathBuf)> {
+) -> Option<(Loaded, PathBuf)> {
     let program = program.to_string_lossy();
     let program = Path::new(program.strip_suffix(" (deleted)").unwrap_or(&program));
-    let mut files: Vec<(u64, &Path)> = map
-        .iter()
-        .filter(|mapping| mapping.offset == 0)
-        .filter_map(|mapping| match &mapping.backing {
-            Backing::File(path) => Some((mapping.start, path.as_path())),
-            _ => None,
-        })
-        .filter(|(_, path)| path.file_name().is_some_and(|name| name == LIBRARY) || *path == program)
-        .collect();
+    let is_wanted = |path: &Path| path.file_name().is_some_and(|name| name == LIBRARY) || path == program;
+    let mut files: Vec<(u64, &Path)> = files.filter(|(_, path)| is_wanted(path)).collect();
     files.sort_by_key(|(_, path)| *path == program);
     files.into_iter().find_map(|(base, path)| Some((Loaded::at(memory, base)?, path.to_owned())))
 }
@@ -157,19 +231,24 @@ struct Piece {
 
 impl<M: Memory> Code<M> {
     pub(crate) fn method_at(&mut self, address: u64) -> Option<Method> {
+        let piece = self.piece_at(address)?;
+        self.named(piece)
+    }
+
+    fn piece_at(&self, address: u64) -> Option<Piece> {
         let (memory, offsets) = (&self.names.memory, &self.names.offsets);
-        let piece = match sections::find(memory, offsets, self.root, address)? {
+        match sections::find(memory, offsets, self.root, address)? {
             Section::Heap(heap) => {
                 let start = nibble_map(memory, offsets, heap)?.method_start(memory, address)?;
                 let piece = compiled(memory, offsets, start)?;
-                (address.checked_sub(start)? < piece.bytes.into()).then_some(piece)?
+                (address.checked_sub(start)? < piece.bytes.into()).then_some(piece)
             }
             Section::Image(base, module) => {
                 let found = Image::of(memory, offsets, base, module)?.method_at(memory, address)?;
-                Piece { start: found.start, bytes: found.bytes, method: found.method, is_precompiled: true }
+                let (start, bytes, method) = (found.start, found.bytes, found.method);
+                Some(Piece { start, bytes, method, is_precompiled: true })
             }
-        };
-        self.named(piece)
+        }
     }
 
     pub(crate) fn methods(&mut self) -> Vec<Method> {

@@ -16,8 +16,13 @@ pub(crate) const PROFILE: &str = "profile.drprof";
 /// The page that `sessions open` makes of the report.
 pub(crate) const PAGE: &str = "report.html";
 
+/// How names of files begin that hold a heap: the first look, the second...
+pub(crate) const HEAP: &str = "heap-";
+/// How they end.
+pub(crate) const HEAP_END: &str = ".gcdump";
+
 /// How names of files begin that a session keeps beside its profile: pictures, and other formats.
-const PRODUCTS: [&str; 4] = ["flamegraph.", "on-cpu.", "off-cpu.", "ready."];
+const PRODUCTS: [&str; 5] = ["flamegraph.", "on-cpu.", "off-cpu.", "ready.", HEAP];
 
 /// Removes a session's own files, and its folder if nothing else is in it: the rest is the user's.
 pub(crate) fn remove_session(folder: &Path) -> io::Result<()> {

@@ -5,6 +5,7 @@
 //!     lock           held by the tool as long as it runs; the kernel frees it however the tool ends
 //!     session.json   what was started: profiler, parameters, target
 //!     profile.drprof the samples, for profilers that have some
+//!     heap-1.gcdump  the heap, for those that take one; further ones have further numbers
 //!     report.json    the result, there only when complete
 //!     flamegraph.html, on-cpu.*, off-cpu.*, ready.*   pictures of them, and other formats
 //!     outcome.json   how it ended; written last

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Report, Timestamp, WindowEnd};
 
-use crate::files::{self, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT, write_error};
+use crate::files::{self, HEAP, HEAP_END, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT, write_error};
 use crate::{Manifest, Outcome, OutcomeStatus, SessionError};
 
 /// A session that this process is writing. Dropped without a word, it is abandoned.
@@ -61,6 +61,17 @@ impl RunningSession {
     ) -> Result<PathBuf, SessionError> {
         files::stream_whole(&self.folder, PROFILE, make)?;
         Ok(self.folder.join(PROFILE))
+    }
+
+    /// Keeps a heap beside the report to come: `heap-1.gcdump`, `heap-2.gcdump`...
+    pub fn keep_heap(
+        &self,
+        number: &str,
+        make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, SessionError> {
+        let name = format!("{HEAP}{number}{HEAP_END}");
+        files::stream_whole(&self.folder, &name, make)?;
+        Ok(self.folder.join(name))
     }
 
     /// Ends it with a report: done, or cancelled when the user ended it early.

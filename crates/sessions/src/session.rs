@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::Report;
 use serde::de::DeserializeOwned;
 
-use crate::files::{self, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT};
+use crate::files::{self, HEAP, HEAP_END, LOCK, MANIFEST, OUTCOME, PROFILE, REPORT};
 use crate::{MANIFEST_SCHEMA, Manifest, Outcome, OutcomeStatus, SessionError};
 
 /// Where a session stands.
@@ -86,6 +86,15 @@ impl Session {
     #[must_use]
     pub fn profile(&self) -> Option<PathBuf> {
         Some(self.folder.join(PROFILE)).filter(|path| path.is_file())
+    }
+
+    /// Where its heaps are, the earliest first.
+    pub fn heaps(&self) -> Result<Vec<PathBuf>, SessionError> {
+        let mut names = self.files()?;
+        names.retain(|name| name.starts_with(HEAP) && name.ends_with(HEAP_END));
+        // The tenth comes after the ninth.
+        names.sort_by_key(|name| (name.len(), name.clone()));
+        Ok(names.into_iter().map(|name| self.folder.join(name)).collect())
     }
 
     /// The names of its files, sorted, without those that mean something only while it runs. Links and folders are

@@ -22,8 +22,8 @@ pub struct StaticField {
 }
 
 /// The column of a type with its first field.
-const FIELDS_OF_TYPE: usize = 4;
-const STATIC: usize = 0x10;
+pub(crate) const FIELDS_OF_TYPE: usize = 4;
+pub(crate) const STATIC: usize = 0x10;
 const LITERAL: usize = 0x40;
 /// Deepest nesting of types that is followed.
 const DEEPEST: usize = 64;
@@ -40,16 +40,28 @@ pub fn static_fields(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Vec<S
             continue;
         }
         let name = tables.cell(FIELD, row, 1).and_then(|at| streams.strings.text(at));
-        let Some(name) = name.filter(|name| wanted(name)) else { continue };
-        let Some(owner) = names.owner_of(FIELDS_OF_TYPE, row) else { continue };
-        found.push(StaticField {
-            owner,
-            name: name.to_owned(),
-            type_name: tables.cell(FIELD, row, 2).and_then(|blob| type_name(&names, blob)),
-            position: row,
-        });
+        let Some(name) = name else { continue };
+        if wanted(name) {
+            found.extend(field(&streams, &tables, &names, row));
+        }
     }
     Ok(found)
+}
+
+/// The field in a row of the metadata.
+pub(crate) fn field(
+    streams: &Streams<'_>,
+    tables: &Tables<'_>,
+    names: &Names<'_>,
+    row: usize,
+) -> Option<StaticField> {
+    let name = tables.cell(FIELD, row, 1).and_then(|at| streams.strings.text(at))?;
+    Some(StaticField {
+        owner: names.owner_of(FIELDS_OF_TYPE, row)?,
+        name: name.to_owned(),
+        type_name: tables.cell(FIELD, row, 2).and_then(|blob| type_name(names, blob)),
+        position: row,
+    })
 }
 
 /// Names of types.
@@ -81,7 +93,7 @@ impl<'a> Names<'a> {
         self.type_def(low.checked_sub(1)?)
     }
 
-    fn type_def(&self, row: usize) -> Option<String> {
+    pub(crate) fn type_def(&self, row: usize) -> Option<String> {
         let mut name = self.own_name(TYPE_DEF, row)?;
         let mut inner = row;
         for _ in 0..DEEPEST {
@@ -110,6 +122,11 @@ impl<'a> Names<'a> {
         let text = |column| self.tables.cell(table, row, column).and_then(|at| self.streams.strings.text(at));
         let (name, namespace) = (text(1)?, text(2).unwrap_or_default());
         Some(if namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") })
+    }
+
+    /// The name of a type of another module.
+    pub(crate) fn type_ref(&self, row: usize) -> Option<String> {
+        self.own_name(TYPE_REF, row)
     }
 
     /// The name behind a `TypeDefOrRef` in a signature.

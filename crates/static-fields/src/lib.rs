@@ -1,11 +1,12 @@
-//! Which types of an assembly declare which static fields, and what its methods are called.
+//! Which types of an assembly declare which fields, and what its methods are called.
 //!
 //! ```text
 //!  bytes of a .dll --> portable executable --> metadata root --> tables --> StaticField { owner, name, type }
 //!                        pe.rs                  root.rs          tables.rs    fields.rs
 //! ```
 //!
-//! **In:** the bytes of an assembly's file. **Out:** its static fields, in the order of the metadata.
+//! **In:** the bytes of an assembly's file. **Out:** its static fields, in the order of the metadata; its types with their
+//! base types and instance fields.
 //!
 //! The runtime's heap events give a static field's name, but not the type that declares it. The metadata has both.
 //!
@@ -24,6 +25,8 @@ mod pe;
 mod root;
 mod signature;
 mod tables;
+mod thread_statics;
+mod types;
 
 pub use error::Error;
 pub use fields::{StaticField, static_fields};
@@ -31,3 +34,5 @@ pub use methods::{MethodName, MethodNames};
 pub use pe::PeHead;
 pub use root::StreamPlaces;
 pub use tables::{Place, Schema, table};
+pub use thread_statics::thread_statics;
+pub use types::{InstanceField, TypeDefinition, type_definitions};

@@ -14,6 +14,10 @@ pub mod table {
     pub const FIELD: usize = 0x04;
     /// Methods.
     pub const METHOD: usize = 0x06;
+    /// Members of other modules.
+    pub const MEMBER_REF: usize = 0x0a;
+    /// Attributes.
+    pub const CUSTOM_ATTRIBUTE: usize = 0x0c;
     /// Types with arguments, arrays, pointers.
     pub const TYPE_SPEC: usize = 0x1b;
     /// The assembly itself.

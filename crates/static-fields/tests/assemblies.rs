@@ -1,7 +1,7 @@
 //! Real assemblies, and what is left of them.
 
 use proptest::prelude::*;
-use static_fields::{StaticField, static_fields};
+use static_fields::{StaticField, static_fields, thread_statics, type_definitions};
 use testbed::{Runtime, shared};
 
 fn patients() -> Vec<u8> {
@@ -37,6 +37,25 @@ fn the_class_library_has_many_and_nested_types_have_their_outer_ones() {
 }
 
 #[test]
+fn types_have_their_base_and_the_fields_of_their_objects() {
+    let found = type_definitions(&patients(), |name| name == "Maps.TileCache").expect("an assembly");
+    let [cache] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(cache.base.as_deref(), Some("System.Object"));
+    let field = cache.fields.first().expect("a field");
+    assert_eq!(field.name, "_tiles");
+    assert_eq!(field.type_name.as_deref(), Some("System.Collections.Concurrent.ConcurrentDictionary`2"));
+}
+
+#[test]
+fn fields_of_threads_are_known_by_their_attribute() {
+    let found = thread_statics(&patients()).expect("an assembly");
+    let samples = found.iter().find(|field| field.name == "t_samples").expect("the field");
+    assert_eq!(samples.owner, "Lab.Recorder");
+    assert_eq!(samples.type_name.as_deref(), Some("System.Collections.Generic.List`1"));
+    assert!(!found.iter().any(|field| field.name == "s_orders"), "{found:?}");
+}
+
+#[test]
 fn a_file_that_ends_early_gives_an_error_or_what_is_left() {
     let file = patients();
     for length in (0..file.len()).step_by(97) {
@@ -56,5 +75,7 @@ proptest! {
         file[at % length] = byte;
         file[more % length] = value;
         let _ = static_fields(&file, |_| true);
+        let _ = thread_statics(&file);
+        let _ = type_definitions(&file, |_| true);
     }
 }

@@ -7,6 +7,7 @@ mod ending;
 mod endurance;
 mod faults;
 mod foreign;
+mod graph;
 mod heap;
 mod hostile;
 mod hostile_agent;

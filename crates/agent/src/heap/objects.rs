@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use agent_wire::{FromAgent, Object, Pause, Pick, Plan, Stage};
 use clr_profiling::{ClassId, Suspended, Walk, size_of_object};
 
-use super::{Clock, Known, class_of};
+use super::{Clock, Known, MARKS};
 use crate::answers::{self, Refusal};
 use crate::line::Silence;
 use crate::memory::word;
-use crate::sys::read_memory;
+use crate::sys::{AT_ONCE, read_memory, read_words};
 use crate::visit::Visit;
 
 /// Most objects that are kept.
@@ -90,6 +90,40 @@ impl Wanted<'_> {
     }
 }
 
+/// Addresses whose first words are read with one question to the kernel.
+struct Next {
+    addresses: [u64; AT_ONCE],
+    heads: [u64; AT_ONCE],
+    count: usize,
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Next { addresses: [0; AT_ONCE], heads: [0; AT_ONCE], count: 0 }
+    }
+}
+
+impl Next {
+    /// Whether there was room.
+    fn add(&mut self, address: u64) -> bool {
+        let Some(place) = self.addresses.get_mut(self.count) else { return false };
+        *place = address;
+        self.count += 1;
+        true
+    }
+
+    /// What stands at the addresses, 0 where nothing can be read; there is room again.
+    fn read(&mut self) -> impl Iterator<Item = u64> + use<> {
+        let count = std::mem::take(&mut self.count);
+        read_words(self.addresses.get(..count).unwrap_or_default(), &mut self.heads);
+        self.heads.into_iter().take(count)
+    }
+}
+
+fn hash(address: u64) -> usize {
+    usize::try_from((address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 47).unwrap_or(0)
+}
+
 impl Objects {
     pub(super) fn look(
         visit: &Visit,
@@ -123,11 +157,16 @@ impl Objects {
         if plan.samples.is_empty() {
             objects.walk(&suspended, &wanted)?;
         } else {
-            for sample in &plan.samples {
-                if class_of(sample.address) == Some(sample.class) {
-                    objects.reach(&wanted, sample.address);
-                } else {
-                    objects.left_out = objects.left_out.saturating_add(1);
+            let mut next = Next::default();
+            for samples in plan.samples.chunks(AT_ONCE) {
+                samples.iter().for_each(|sample| _ = next.add(sample.address));
+                let heads = next.read();
+                for (sample, head) in samples.iter().zip(heads) {
+                    if head & !MARKS == sample.class {
+                        objects.reach(&wanted, sample.address, sample.class);
+                    } else {
+                        objects.left_out = objects.left_out.saturating_add(1);
+                    }
                 }
             }
         }
@@ -170,37 +209,54 @@ impl Objects {
     /// Follows references until there are no new ones.
     fn chase(&mut self, suspended: &Suspended<'_>, wanted: &Wanted<'_>) {
         let until = suspended.elapsed() + LONGEST;
+        let mut next = Next::default();
         let mut at = 0;
-        while let Some(kept) = self.kept.get(at) {
-            let (class, bytes) = (kept.class, kept.bytes.clone());
-            at += 1;
-            if at % 256 == 0 && suspended.elapsed() > until {
-                self.left_out = self.left_out.saturating_add(1);
-                return;
-            }
-            for &offset in wanted.follow.get(&class).map_or(&[][..], Vec::as_slice) {
-                self.follow(wanted, &bytes, usize::from(offset));
-            }
-            if wanted.elements.contains(&class) {
-                for offset in (ELEMENTS..bytes.len()).step_by(8) {
-                    self.follow(wanted, &bytes, offset);
+        loop {
+            while let Some(kept) = self.kept.get(at) {
+                let (class, bytes) = (kept.class, kept.bytes.clone());
+                at += 1;
+                if at % 256 == 0 && suspended.elapsed() > until {
+                    self.left_out = self.left_out.saturating_add(1);
+                    return;
+                }
+                for &offset in wanted.follow.get(&class).map_or(&[][..], Vec::as_slice) {
+                    self.follow(wanted, &mut next, &bytes, usize::from(offset));
+                }
+                if wanted.elements.contains(&class) {
+                    for offset in (ELEMENTS..bytes.len()).step_by(8) {
+                        self.follow(wanted, &mut next, &bytes, offset);
+                    }
                 }
             }
+            if next.count == 0 {
+                return;
+            }
+            self.reach_all(wanted, &mut next);
         }
     }
 
-    fn follow(&mut self, wanted: &Wanted<'_>, bytes: &Range<usize>, offset: usize) {
+    fn follow(&mut self, wanted: &Wanted<'_>, next: &mut Next, bytes: &Range<usize>, offset: usize) {
         let object = self.bytes.get(bytes.clone()).and_then(|bytes| bytes.get(offset..));
         let Some(reference) = object.and_then(|rest| rest.first_chunk::<8>()) else { return };
         let address = u64::from_le_bytes(*reference);
-        if address != 0 && address % 8 == 0 {
-            self.reach(wanted, address);
+        if address != 0 && address % 8 == 0 && !self.is_kept(address) && !next.add(address) {
+            self.reach_all(wanted, next);
+            next.add(address);
         }
     }
 
-    /// Keeps what lies at an address, if that is readable. Of a type that we do not know only the type's address is told.
-    fn reach(&mut self, wanted: &Wanted<'_>, address: u64) {
-        let Some(class) = class_of(address).filter(|class| *class != 0) else { return };
+    fn reach_all(&mut self, wanted: &Wanted<'_>, next: &mut Next) {
+        let addresses = next.addresses;
+        for (address, head) in addresses.into_iter().zip(next.read()) {
+            // 0 is what cannot be read.
+            if head & !MARKS != 0 {
+                self.reach(wanted, address, head & !MARKS);
+            }
+        }
+    }
+
+    /// Keeps an object. Of a type that we do not know only the type's address is told.
+    fn reach(&mut self, wanted: &Wanted<'_>, address: u64, class: u64) {
         if !self.enter(address) {
             return;
         }
@@ -218,15 +274,21 @@ impl Objects {
         self.kept.push(Kept { address, class, bytes: start..self.bytes.len() });
     }
 
+    /// Whether this object is kept already.
+    fn is_kept(&self, address: u64) -> bool {
+        let places = (0..PLACES).map(|step| self.places.get((hash(address) + step) % PLACES));
+        let mut places = places.map(|place| place.copied().unwrap_or(0));
+        places.find(|place| *place == address || *place == 0) == Some(address)
+    }
+
     /// Whether there is room for this object and it is not kept already.
     fn enter(&mut self, address: u64) -> bool {
         if self.kept.len() >= MOST_OBJECTS || self.bytes.len() >= MOST_BYTES {
             self.left_out = self.left_out.saturating_add(1);
             return false;
         }
-        let hash = usize::try_from((address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 47).unwrap_or(0);
         for step in 0..PLACES {
-            match self.places.get_mut((hash + step) % PLACES) {
+            match self.places.get_mut((hash(address) + step) % PLACES) {
                 Some(place) if *place == address => return false,
                 Some(place) if *place == 0 => {
                     *place = address;

@@ -123,6 +123,14 @@ impl Course {
         self.last().saturating_sub(self.0.first().copied().unwrap_or(0))
     }
 
+    /// Whether it went up more often than down: for memory, which collections make a little smaller now and then.
+    #[must_use]
+    pub fn mostly_grows(&self) -> bool {
+        let steps = || self.0.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
+        let ups = steps().filter(|(before, after)| after > before).count();
+        ups > steps().filter(|(before, after)| after < before).count() * 2
+    }
+
     /// Whether it never went down, and went up in most steps: a leak rather than a wave.
     #[must_use]
     pub fn only_grows(&self) -> bool {

@@ -5,6 +5,7 @@ pub mod counters;
 pub mod cpu_diff;
 pub mod dump;
 pub mod gcdump;
+pub mod heap;
 pub mod kernel;
 mod sessions;
 mod spelling;
@@ -43,7 +44,7 @@ Examples:
   drdotnet run threads -- dotnet App.dll   start a program and look at it
   drdotnet counters monitor -n Shop.Api    watch its counters
   drdotnet trace collect -p 4242 --duration 30s
-  drdotnet gcdump report -p 4242           what is on its heap
+  drdotnet heap -p 4242                    what its memory is made of
   drdotnet sessions show last              the latest report again
 
 Every failure has an exit code of its own: docs/troubleshooting.md lists them.";
@@ -101,7 +102,10 @@ pub enum Command {
     Trace(TraceArgs),
     /// Show or record the counters of processes
     Counters(CountersArgs),
-    /// The heap of a process: what is on it, what grew, what holds it
+    /// What the memory of a process is made of, what holds it, what grew
+    #[command(override_usage = heap::USAGE, after_help = heap::HELP)]
+    Heap(heap::HeapArgs),
+    /// The same with .gcdump files, as dotnet-gcdump is called
     Gcdump(GcdumpArgs),
     /// Let a process write a core dump of itself
     Dump(DumpArgs),
@@ -158,6 +162,9 @@ pub struct RunArgs {
     /// Set a parameter of the profiler; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// Let the process stand still for more than 1 s, where a profiler needs that (the same as --set allow-pause=yes)
+    #[arg(long)]
+    pub allow_pause: bool,
     /// Keep the session in this folder, new or empty [default: the user's own]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,

@@ -51,6 +51,7 @@ fn question(profiler: &str, pid: model::ProcessId) -> RunArgs {
         target: RunTarget { process: None, process_id: Some(pid), name: None, command: Vec::new() },
         duration: Some(LOOK.as_secs().to_string()),
         settings: Vec::new(),
+        allow_pause: false,
         output: None,
         json: false,
     }

@@ -7,8 +7,10 @@ mod cpu_diff;
 mod demo;
 mod dump;
 mod gcdump;
+mod heap;
 mod info;
 mod keeping;
+pub mod kept_heap;
 mod kernel;
 mod launching;
 mod profilers;
@@ -47,6 +49,7 @@ pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
         Command::Top(args) => top::top(&args, screen),
         Command::Trace(args) => trace::trace(&args, screen),
         Command::Dump(args) => dump::dump(&args, screen),
+        Command::Heap(args) => heap::heap(&args, screen),
         Command::Gcdump(args) => gcdump::gcdump(&args, screen),
         Command::Counters(args) => counters::counters(&args, screen),
         Command::Symbols(args) => symbols::symbols(&args, screen),

@@ -8,8 +8,8 @@ use profilers::{PROFILERS, Profiler, Run, Settings, by_id};
 use reports::{TerminalStyle, printable};
 use sessions::RunningSession;
 
-use super::keeping;
 use super::launching::{self, Program};
+use super::{keeping, kept_heap};
 use crate::args::RunArgs;
 use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
@@ -47,10 +47,16 @@ impl Plan {
         let profiler = by_id(&args.profiler)?;
         let spec = profiler.spec();
         keeping::check_folder(args.output.as_deref())?;
+        let allow = args.allow_pause.then_some("allow-pause=yes");
+        let typed = args.settings.iter().map(String::as_str).chain(allow);
+        let settings = Settings::new(spec, typed)?.with_redaction(redaction::chosen());
+        // Before the process is stopped for a heap: one that is to be compared with must be there.
+        if let Some(since) = Some(settings.choice("since")).filter(|since| !since.is_empty()) {
+            kept_heap::find(since)?;
+        }
         Ok(Plan {
             profiler,
-            settings: Settings::new(spec, args.settings.iter().map(String::as_str))?
-                .with_redaction(redaction::chosen()),
+            settings,
             duration: args.duration.as_deref().map_or(Ok(spec.duration), parse_duration)?,
             output: args.output.clone(),
             json: args.json,
@@ -106,7 +112,7 @@ fn ask(
         format_duration(plan.duration)
     );
     let progress = Progress::begin(screen, &what);
-    let control = UserControl { interrupt, progress: &progress };
+    let control = UserControl { interrupt, progress: &progress, session: Some((&session, process)) };
     let run = Run { process, settings: &plan.settings, duration: plan.duration, control: &control };
     let outcome = profilers::run(plan.profiler, &run);
     progress.end();

@@ -26,6 +26,7 @@ pub fn stack(args: StackArgs, screen: &Screen) -> Result<(), Failure> {
         target: RunTarget { process, process_id, name, command: Vec::new() },
         duration: None,
         settings: settings.into_iter().flatten().collect(),
+        allow_pause: false,
         output,
         json,
     };

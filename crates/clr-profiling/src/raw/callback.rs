@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence as barrier};
 use super::fence::fence;
 use super::info::Info;
 use super::slots::{CALLBACKS, CallbackSlot, Function, IUNKNOWN, Slot};
-use crate::{Entry, Event, Guid, HResult, Profiler};
+use crate::{Entry, Event, EventRecord, Guid, HResult, Profiler};
 
 /// The table of functions of our object.
 type Table = [Function; CALLBACKS];
@@ -39,6 +39,7 @@ impl<P: Profiler> Instance<P> {
         table[CallbackSlot::GarbageCollectionStarted as usize] = Self::collection as Function;
         table[CallbackSlot::ThreadCreated as usize] = Self::thread as Function;
         table[CallbackSlot::RuntimeSuspendStarted as usize] = Self::suspending as Function;
+        table[CallbackSlot::EventPipeEventDelivered as usize] = Self::event as Function;
         table[CallbackSlot::LoadAsNotificationOnly as usize] = Self::load_as_notification_only as Function;
         table
     };
@@ -179,6 +180,34 @@ impl<P: Profiler> Instance<P> {
     unsafe extern "system" fn thread(this: *mut c_void, _thread: usize) -> HResult {
         // SAFETY: see above.
         unsafe { Self::enter(this, Entry::Told, |profiler| profiler.told(Event::Thread)) }
+    }
+
+    unsafe extern "system" fn event(
+        this: *mut c_void,
+        _provider: usize,
+        id: u32,
+        version: u32,
+        _metadata_length: u32,
+        _metadata: *const u8,
+        length: u32,
+        payload: *const u8,
+        _activity: *const Guid,
+        _related: *const Guid,
+        _thread: usize,
+        _frame_count: u32,
+        _frames: *const usize,
+    ) -> HResult {
+        let body = |profiler: &P| {
+            let length = usize::try_from(length).unwrap_or(0);
+            let payload = match payload.is_null() {
+                true => &[][..],
+                // SAFETY: see above.
+                false => unsafe { std::slice::from_raw_parts(payload, length) },
+            };
+            profiler.event(EventRecord { id, version, payload })
+        };
+        // SAFETY: see above.
+        unsafe { Self::enter(this, Entry::Told, body) }
     }
 
     unsafe extern "system" fn load_as_notification_only(this: *mut c_void, answer: *mut i32) -> HResult {

@@ -56,19 +56,23 @@ pub struct ArrayInfo {
 impl HeapObject<'_> {
     /// Where it lies.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> ObjectId {
         self.object
     }
 
     /// Its type.
     #[must_use]
+    #[inline]
     pub fn class(&self) -> ClassId {
         // SAFETY: the runtime has just told us of this object and is suspended; the first word names its type.
         ClassId(unsafe { (self.object.0 as *const usize).read() } & !MARKS)
     }
 
-    /// Copies its first bytes, from the address that names it, and returns how many: no more than it has.
-    pub fn copy(&self, room: &mut [u8]) -> usize {
+    /// Its bytes, with its header, as its type says; the runtime rounds them up to eight.
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> usize {
         // SAFETY: a live object's type is live; a method table begins with flags and a base size, an object with elements
         // has their number behind its first word.
         let size = unsafe {
@@ -76,6 +80,12 @@ impl HeapObject<'_> {
             let count = (self.object.0 as *const u32).add(2);
             size_of_object(table.read(), table.add(1).read(), || count.read())
         };
+        size + HEADER
+    }
+
+    /// Copies its first bytes, from the address that names it, and returns how many: no more than it has.
+    pub fn copy(&self, room: &mut [u8]) -> usize {
+        let size = self.size() - HEADER;
         let length = size.min(room.len());
         // SAFETY: the object has `size` bytes from its address on, the runtime is suspended, and `room` is ours.
         unsafe { std::ptr::copy_nonoverlapping(self.object.0 as *const u8, room.as_mut_ptr(), length) };
@@ -86,6 +96,7 @@ impl HeapObject<'_> {
 /// Bytes of an object from the address that names it, by the first two words of its type (`flags`, which hold the size of
 /// an element, and the base size) and the number of its elements.
 #[must_use]
+#[inline]
 pub fn size_of_object(flags: u32, base: u32, count: impl FnOnce() -> u32) -> usize {
     let elements = if flags & HAS_ELEMENTS == 0 { 0 } else { u64::from(flags & 0xFFFF) * u64::from(count()) };
     let size = u64::from(base).saturating_add(elements);

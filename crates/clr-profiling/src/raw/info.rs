@@ -40,6 +40,9 @@ impl EventMask {
     /// Tells of every suspension of the runtime.
     pub const SUSPENSIONS: EventMask = EventMask { low: 0x0001_0000, high: 0 };
 
+    /// Events of sessions of ours come to us.
+    pub const EVENTS: EventMask = EventMask { low: 0, high: 0x80 };
+
     /// Both.
     #[must_use]
     pub const fn and(self, other: EventMask) -> EventMask {

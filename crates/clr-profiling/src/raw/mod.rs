@@ -3,11 +3,13 @@
 mod callback;
 mod classes;
 mod com;
+mod event_session;
 mod factory;
 mod fence;
 mod heap;
 mod info;
 mod metadata;
+mod object_references;
 mod placed;
 mod slots;
 mod suspended;
@@ -15,10 +17,12 @@ mod suspended;
 mod tests;
 
 pub use classes::{ClassInfo, FieldOffset};
+pub use event_session::EventSession;
 pub use factory::get_class_object;
 pub use heap::{ArrayInfo, HeapObject, HeapType, MOST_ARGUMENTS, size_of_object};
 pub use info::{EventMask, FunctionInfo, Info, ModuleInfo, RuntimeInformation};
 pub use metadata::{Metadata, TypeDefinition};
+pub use object_references::can_be_unloaded;
 pub use placed::PlacedFrame;
 pub use slots::interface_sizes;
 pub use suspended::{Frame, Suspended, Walk};

@@ -7,6 +7,7 @@ use super::names::without_size_note;
 use super::pseudo::Pseudo;
 use crate::builder::check_roots;
 use crate::error::Error;
+use crate::generations::Generations;
 use crate::graph::{Fields, HeapGraph, Losses, TypeInfo};
 use crate::ids::{NONE, as_index, as_u32};
 use crate::references::without_nothing;
@@ -66,6 +67,8 @@ pub(super) fn fold(mut raw: RawGraph) -> Result<HeapGraph, Error> {
         targets,
         fields: Fields::default(),
         roots,
+        generations: Generations::default(),
+        dependent: Vec::new(),
         losses: Losses { clipped_sizes: pseudo.clipped, ..Losses::default() },
         is_64_bit: raw.is_64_bit,
     })

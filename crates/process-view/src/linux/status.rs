@@ -32,6 +32,8 @@ pub struct Status {
     pub resident_bytes: Option<u64>,
     /// Largest resident memory so far, in bytes.
     pub peak_resident_bytes: Option<u64>,
+    /// Memory of its own, without files: resident or swapped out, in bytes.
+    pub anonymous_bytes: Option<u64>,
     /// Private memory it may write, resident or not, in bytes.
     pub data_bytes: Option<u64>,
     /// Effective capabilities, one bit each.
@@ -47,6 +49,7 @@ impl Status {
     pub(crate) fn parse(text: &str) -> Option<Status> {
         let mut status = Status::default();
         let mut has_user = false;
+        let mut swapped = 0;
         for line in text.lines() {
             let Some((key, value)) = line.split_once(':') else { continue };
             let mut words = value.split_ascii_whitespace();
@@ -59,6 +62,8 @@ impl Status {
                 "NSpid" => status.ids.pids = words.filter_map(|word| word.parse().ok()).collect(),
                 "VmRSS" => status.resident_bytes = kilobytes(words.next()?),
                 "VmHWM" => status.peak_resident_bytes = kilobytes(words.next()?),
+                "RssAnon" => status.anonymous_bytes = kilobytes(words.next()?),
+                "VmSwap" => swapped = kilobytes(words.next()?).unwrap_or(0),
                 "VmData" => status.data_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
                 "TracerPid" => {
@@ -68,6 +73,7 @@ impl Status {
                 _ => {}
             }
         }
+        status.anonymous_bytes = status.anonymous_bytes.map(|resident| resident.saturating_add(swapped));
         has_user.then_some(status)
     }
 }
@@ -83,13 +89,14 @@ mod tests {
 
     #[test]
     fn the_lines_we_use_are_read() {
-        let text = "Name:\tx\nUid:\t1\t1000\t1\t1\nGid:\t1\t100\t1\t1\nNSpid:\t4242\t17\t1\nVmRSS:\t  2048 kB\n\
+        let text = "Name:\tx\nUid:\t1\t1000\t1\t1\nGid:\t1\t100\t1\t1\nNSpid:\t4242\t17\t1\nVmRSS:\t  2048 kB\nRssAnon:\t 1024 kB\nVmSwap:\t 4 kB\n\
                     CapEff:\t000001ffffffffff\nTracerPid:\t77\nvoluntary_ctxt_switches:\t12\n";
         let status = Status::parse(text).unwrap();
         assert_eq!(status.user, 1000);
         assert_eq!(status.ids.innermost(), Some(1));
         assert!(status.ids.is_nested());
         assert_eq!(status.resident_bytes, Some(2 << 20));
+        assert_eq!(status.anonymous_bytes, Some((1 << 20) + 4096));
         assert_eq!(status.rests, Some(12));
         assert_eq!(status.tracer, Some(77));
     }

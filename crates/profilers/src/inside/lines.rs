@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{Client, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
+use model::Cost;
 use runtime_events::{RuntimeEvent, keyword, provider};
 use symbols::{CodeMap, RUNDOWN_FOR_LINES};
 
@@ -14,9 +15,22 @@ const BUFFER_MB: u32 = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All code of a process.
-pub(super) struct AllCode {
-    pub(super) code: CodeMap,
+pub(crate) struct AllCode {
+    pub(crate) code: CodeMap,
     pub(super) bytes: u64,
+}
+
+impl AllCode {
+    /// Asks the runtime for it. `None` if it does not tell, or not in time.
+    pub(crate) fn ask(client: Client) -> Option<AllCode> {
+        all_code(client)
+    }
+
+    /// Adds what it cost.
+    pub(crate) fn charge(&self, cost: &mut Cost) {
+        cost.bytes += self.bytes;
+        cost.method += "; the runtime told of all its code, for names";
+    }
 }
 
 struct Learner(CodeMap);

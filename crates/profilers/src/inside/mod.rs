@@ -12,10 +12,12 @@ mod kernel_wait;
 mod lines;
 pub(crate) mod monitor_waits;
 mod naming;
+pub(crate) mod objects;
 mod parked;
 mod sight;
 #[cfg(test)]
 pub(crate) mod specimen;
+pub(crate) mod stubs;
 mod thread_names;
 
 use std::time::{Duration, Instant};
@@ -25,6 +27,7 @@ use discovery::DotnetProcess;
 use model::{Cost, Pauses, WindowEnd, format_duration};
 use process_view::Process;
 
+pub(crate) use lines::AllCode;
 pub(crate) use naming::{Lines, Namer};
 pub(crate) use sight::{Native, Seen, Sight, Unnamed, names};
 

@@ -9,7 +9,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use crate::inside;
+use crate::inside::{self, objects};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
@@ -50,13 +50,9 @@ impl Profiler for StuckTasks {
     }
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
-        let visited = inside::visit(run, SPEC.id, |guest| match look_twice(guest, run) {
-            Ok(looks) => Ok(Ok(looks)),
-            Err(heap::Failed::Agent(error)) => Err(error),
-            Err(heap::Failed::Heap(error)) => Ok(Err(error)),
-        })?;
+        let visited = inside::visit(run, SPEC.id, |guest| objects::sort(look_twice(guest, run)))?;
         let inside::Visited { value, cost, notes, measured, end } = visited;
-        let (heap, before, after, window) = value.map_err(heap::explain)?;
+        let (heap, before, after, window) = value.map_err(crate::heap::failure)?;
         let mut named = names::Names::new(run.process, &heap.types);
         let seen = judge::Seen::of(&heap, before, after, &mut named, window);
         let about = answer::About { cost, notes, measured, end };
@@ -67,12 +63,12 @@ impl Profiler for StuckTasks {
 fn look_twice(
     guest: &mut inside::Guest<'_>,
     run: &Run<'_>,
-) -> Result<(heap::Heap, heap::Taken, heap::Taken, Duration), heap::Failed> {
-    let mut heap = heap::Heap::open(guest, run.settings.choice("dead") == "sweep")?;
-    let before = heap.look(guest)?;
+) -> Result<(heap::Heap, heap::Taken, heap::Taken, Duration), objects::Failed> {
+    let mut heap = heap::Heap::open(guest, heap::Awaits, run.settings.choice("dead") == "sweep")?;
+    let before = heap::look(&mut heap, guest)?;
     let began = Instant::now();
     guest.wait(run.duration, "waiting for the second look");
     let window = began.elapsed();
-    let after = heap.look(guest)?;
+    let after = heap::look(&mut heap, guest)?;
     Ok((heap, before, after, window))
 }

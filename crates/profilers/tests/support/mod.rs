@@ -133,6 +133,9 @@ pub const HEALTHY: &[(&str, Runtime)] = &[
     ("healthy-plugin-host", Runtime::Net8),
     ("healthy-metrics", Runtime::Net9),
     ("healthy-code-shapes", Runtime::Net31),
+    ("healthy-warm-cache", Runtime::Net9),
+    ("healthy-burst", Runtime::Net8),
+    ("healthy-big-heap", Runtime::Net31),
 ];
 
 /// A profiler has nothing to say against healthy programs.

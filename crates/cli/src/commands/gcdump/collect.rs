@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use heap_graph::gcdump::{self, DumpInfo};
+use heap_graph::gcdump;
 use model::{ProcessId, Unit, format_duration};
 use reports::value::{format_bytes, format_whole};
 use serde::Serialize;
 
 use super::collecting::{Fresh, fresh};
 use crate::args::gcdump::CollectArgs;
+use crate::commands::kept_heap::info;
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output::{self, Draft, Keeping};
@@ -41,7 +42,7 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     let fresh = fresh(&args.target.which(), &args.collecting, screen)?;
     let path = given.unwrap_or_else(|| PathBuf::from(default_name(fresh.process.pid)));
     let mut draft = early.map_or_else(|| Draft::beside(&path), Ok)?;
-    gcdump::write(&fresh.heap.graph, &info(&fresh), draft.file()).map_err(|error| match error {
+    gcdump::write(&fresh.heap.graph, &info(&fresh.process), draft.file()).map_err(|error| match error {
         heap_graph::Error::Io(error) => output::not_written(&path, &error),
         other => Failure::new(Code::Unexpected, format!("writing {}: {other}", path.display()))
             .why("the heap is too large for the .gcdump format")
@@ -54,19 +55,6 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
 /// As dotnet-gcdump names its files.
 fn default_name(pid: ProcessId) -> String {
     format!("{}_{pid}.gcdump", crate::clock::file_stamp())
-}
-
-fn info(fresh: &Fresh) -> DumpInfo {
-    let process = &fresh.process;
-    DumpInfo {
-        collected_ticks: crate::clock::dotnet_ticks(),
-        machine: crate::clock::machine_name(),
-        process_name: Some(process.name.clone()),
-        process_id: i32::try_from(process.pid.0).unwrap_or(0),
-        working_set: process.memory.and_then(|memory| i64::try_from(memory).ok()).unwrap_or(0),
-        creation_tool: Some(format!("drdotnet {}", env!("CARGO_PKG_VERSION"))),
-        ..DumpInfo::default()
-    }
 }
 
 fn json(fresh: &Fresh, path: &Path, file_bytes: u64) -> Result<(), Failure> {

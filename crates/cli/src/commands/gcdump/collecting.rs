@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
 use event_session::Going;
-use heap_collector::{Assemblies, Collected, Options, Stage, Watch, estimated_pause, spare_room};
+use heap_collector::{
+    Collected, Options, ProcessFiles, Stage, Watch, Way, estimated_pause, heap_at_most, spare_room,
+};
 use model::{Unit, format_duration, parse_duration};
 use process_view::Process;
 use reports::printable;
@@ -15,7 +17,7 @@ use crate::args::Which;
 use crate::args::gcdump::Collecting;
 use crate::control::{Interrupt, Second};
 use crate::exit_code::Code;
-use crate::explain::{Failure, unreachable};
+use crate::explain::{Failure, rounded, unreachable};
 use crate::output::to_stderr;
 use crate::screen::Screen;
 use crate::selection::select;
@@ -28,18 +30,6 @@ const GRACE: Duration = Duration::from_secs(3);
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 /// A target that sends nothing for this long is worth a word.
 const QUIET: Duration = Duration::from_secs(5);
-
-/// An assembly above this size is not looked into.
-const LARGEST_ASSEMBLY: u64 = 256 << 20;
-
-/// The target's own files.
-struct Files(Process);
-
-impl Assemblies for Files {
-    fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        self.0.read_file(path.as_ref(), LARGEST_ASSEMBLY).ok()
-    }
-}
 
 /// A heap and the process that it is of.
 pub struct Fresh {
@@ -61,16 +51,15 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
         Failure::new(Code::DiagnosticsOff, format!("process {} has no diagnostics socket", process.pid))
     })?;
     let buffer_mb = how.buffer.unwrap_or_else(|| spare_room(process.pid.0));
-    let options = Options { buffer_mb, patience };
+    let options = Options { buffer_mb, patience, ..Options::default() };
     announce(&process, how, screen, &interrupt)?;
-    let mut progress =
-        Progress { screen, interrupt: &interrupt, last: Instant::now(), shown: false, told_off: false };
-    let outcome =
-        heap_collector::collect(&client, &options, &Files(Process::new(process.pid)), &mut progress);
+    let mut progress = Progress::new(screen, &interrupt);
+    let files = ProcessFiles::of(Process::new(process.pid));
+    let outcome = heap_collector::collect(&client, &options, &files, &mut progress);
     progress.end();
     match outcome {
         Ok(heap) => Ok(Fresh { process, heap }),
-        Err(error) => Err(crate::explain::no_heap(error, &process, buffer_mb)),
+        Err(error) => Err(crate::explain::no_heap(error, &process, Some(buffer_mb))),
     }
 }
 
@@ -81,19 +70,17 @@ fn announce(
     screen: &Screen,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    let (least, most) = process.memory.map_or((None, None), |memory| {
-        let (least, most) = estimated_pause(memory);
-        (Some(least), Some(most))
-    });
+    let memory = heap_at_most(process);
+    let (least, most) = memory.map(|memory| estimated_pause(Way::Events, memory)).unzip();
     let name = printable(&process.name);
     let mut text =
         format!("{name} (pid {}) will make a full collection and stand still meanwhile", process.pid);
-    match (process.memory, least, most) {
+    match (memory, least, most) {
         (Some(memory), Some(least), Some(most)) => {
             text += &format!(
                 ": {} to {}, by its memory of {}\n",
-                format_duration(round(least)),
-                format_duration(round(most)),
+                format_duration(rounded(least)),
+                format_duration(rounded(most)),
                 format_bytes(memory)
             );
         }
@@ -114,17 +101,8 @@ fn announce(
     Ok(())
 }
 
-/// An estimate in two digits looks like one.
-fn round(time: Duration) -> Duration {
-    let nanos = time.as_nanos();
-    let mut unit = 1;
-    while nanos / unit >= 100 {
-        unit *= 10;
-    }
-    Duration::from_nanos(u64::try_from(nanos / unit * unit).unwrap_or(u64::MAX))
-}
-
-struct Progress<'a> {
+/// Shows how far the collection of a heap is, and listens to Ctrl+C.
+pub struct Progress<'a> {
     screen: &'a Screen,
     interrupt: &'a Interrupt,
     last: Instant,
@@ -132,8 +110,14 @@ struct Progress<'a> {
     told_off: bool,
 }
 
-impl Progress<'_> {
-    fn end(&self) {
+impl<'a> Progress<'a> {
+    /// Nothing is shown yet.
+    pub fn new(screen: &'a Screen, interrupt: &'a Interrupt) -> Progress<'a> {
+        Progress { screen, interrupt, last: Instant::now(), shown: false, told_off: false }
+    }
+
+    /// Takes the line off the screen.
+    pub fn end(&self) {
         if self.shown {
             to_stderr("\r\x1b[K");
         }

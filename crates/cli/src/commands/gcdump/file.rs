@@ -20,7 +20,8 @@ pub fn open(path: &Path) -> Result<(Look, Origin), Failure> {
     Ok((look, origin))
 }
 
-fn read(path: &Path) -> Result<(HeapGraph, DumpInfo), Failure> {
+/// The graph of a file, and what the file says beside it.
+pub fn read(path: &Path) -> Result<(HeapGraph, DumpInfo), Failure> {
     let shown = path.display();
     let file = File::open(path).map_err(|error| {
         let failure = Failure::new(Code::BadHeapFile, format!("reading {shown}: {error}"));

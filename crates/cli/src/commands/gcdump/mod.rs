@@ -5,7 +5,9 @@ mod collecting;
 mod file;
 mod show;
 
-pub use file::host;
+pub use collecting::Progress;
+pub use file::{host, open, read};
+pub use show::{compared, unclear};
 
 use crate::args::gcdump::{GcdumpArgs, GcdumpCommand};
 use crate::explain::Failure;

@@ -30,22 +30,32 @@ pub fn report(args: &ReportArgs, screen: &Screen) -> Result<(), Failure> {
 pub fn diff(args: &DiffArgs, screen: &Screen) -> Result<(), Failure> {
     let (before, earlier) = open(&args.before)?;
     let (after, mut origin) = open(&args.after)?;
-    if earlier.taken_at > origin.taken_at {
-        origin.notes.push("The first file is younger than the second: growth is told backwards.".to_owned());
+    let notes = compared(&earlier, &origin);
+    origin.notes.extend(notes);
+    show(heap_reports::growth(&before, &after, &origin, args.top), args.json, screen)
+}
+
+/// What one must know who compares two heaps.
+pub fn compared(earlier: &Origin, later: &Origin) -> Vec<String> {
+    let mut notes = Vec::new();
+    if earlier.taken_at > later.taken_at {
+        notes.push("The first heap is younger than the second: growth is told backwards.".to_owned());
     }
-    if earlier.target.pid != origin.target.pid && earlier.target.pid.0 != 0 {
-        origin.notes.push(format!(
-            "The files are of two processes, {} and {}: what differs need not have grown.",
-            earlier.target.pid, origin.target.pid
+    if earlier.target.pid != later.target.pid && earlier.target.pid.0 != 0 {
+        notes.push(format!(
+            "The heaps are of two processes, {} and {}: what differs need not have grown.",
+            earlier.target.pid, later.target.pid
         ));
     }
-    show(heap_reports::growth(&before, &after, &origin, args.top), args.json, screen)
+    notes
 }
 
 /// Who holds a type.
 pub fn paths(args: &PathsArgs, screen: &Screen) -> Result<(), Failure> {
     let (look, origin) = open(&args.file)?;
-    let types = choose_types(&look, &args.type_name).map_err(|no_type| unclear(&args.type_name, no_type))?;
+    let types = choose_types(&look, &args.type_name).map_err(|no_type| {
+        unclear(&args.type_name, no_type, "drdotnet gcdump report FILE --top 100   lists the types")
+    })?;
     show(heap_reports::paths(&look, &origin, &types, args.limit), args.json, screen)
 }
 
@@ -82,11 +92,12 @@ fn collected(fresh: Fresh) -> (Look, Origin) {
     (Look::of(heap.graph), origin)
 }
 
-fn unclear(typed: &str, no_type: NoType) -> Failure {
+/// A type that is not meant clearly, with the command that lists all.
+pub fn unclear(typed: &str, no_type: NoType, listing: &str) -> Failure {
     match no_type {
         NoType::Unknown(near) if near.is_empty() => {
             Failure::new(Code::BadParameter, format!("no object on this heap has a type like '{typed}'"))
-                .next("drdotnet gcdump report FILE --top 100   lists the types")
+                .next(listing)
         }
         NoType::Unknown(near) => {
             let failure =

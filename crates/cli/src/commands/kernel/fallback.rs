@@ -54,7 +54,7 @@ impl StandIn {
         subjects: &Subjects,
         progress: &Progress,
     ) -> Vec<Result<Report, ProfilerError>> {
-        let control = UserControl { interrupt: &subjects.interrupt, progress };
+        let control = UserControl { interrupt: &subjects.interrupt, progress, session: None };
         std::thread::scope(|scope| {
             let asked: Vec<_> = subjects
                 .processes

@@ -1,0 +1,144 @@
+//! The report as users see it, and what is called a leak, from fixed observations.
+
+use std::time::Duration;
+
+use heap_graph::{Address, Generation, GraphBuilder, HeapGraph, RootKind};
+use model::{Confidence, Cost, Frame, Pauses, WindowEnd};
+use runtime_events::handle::HandleKind;
+
+use super::answer::answer;
+use super::population::{Population, Row};
+use super::watch::{Changes, Counts, Maker};
+use super::{SPEC, Seen};
+use crate::Settings;
+use crate::events::About;
+use crate::profiler::Answer;
+use crate::specimen::{check, frame, frame_at, ids, report};
+
+fn about() -> About {
+    let method = "events of the runtime (EventPipe); nothing loaded into the process; heap events over the runtime's \
+                  diagnostics socket, 1 forced collection";
+    About {
+        cost: Cost {
+            method: method.to_owned(),
+            pauses: Pauses { count: 1, total_ns: 140_000_000, longest_ns: 140_000_000 },
+            bytes: 48_000_000,
+            events: 31_000,
+            ..Cost::default()
+        },
+        notes: Vec::new(),
+        measured: Duration::from_secs(5),
+        end: WindowEnd::Completed,
+    }
+}
+
+fn row(kind: HandleKind, type_name: &str, count: u64, holder: Option<(&str, u64)>) -> Row {
+    Row {
+        kind,
+        type_name: type_name.to_owned(),
+        count,
+        bytes: 4120 * count,
+        holder: holder.map(|(name, count)| (name.to_owned(), count)),
+        in_the_way: Some(count),
+    }
+}
+
+fn maker(kind: HandleKind, place: Frame, made: u64, freed: u64) -> Maker {
+    let alloc = frame("System.Runtime.InteropServices.GCHandle.Alloc", "System.Private.CoreLib");
+    Maker { kind, frames: vec![alloc, place], counts: Counts { made, freed } }
+}
+
+fn own(name: &str, line: u32) -> Frame {
+    frame_at(name, "Shop.Api", "src/Native.cs", line)
+}
+
+fn seen(rows: Vec<Row>, makers: Vec<Maker>, older: u64) -> Seen {
+    Seen {
+        population: Population { rows },
+        changes: Changes { makers, older, unfollowed: 0 },
+        window: Duration::from_secs(5),
+    }
+}
+
+fn asked(seen: &Seen, settings: &[&str]) -> Answer {
+    answer(seen, about(), &Settings::new(&SPEC, settings.iter().copied()).expect("settings"))
+}
+
+fn leaking(made: u64, freed: u64, older: u64) -> Seen {
+    let rows = vec![row(HandleKind::Strong, "Shop.Job", 4100, None)];
+    seen(rows, vec![maker(HandleKind::Strong, own("Shop.Native.Submit", 31), made, freed)], older)
+}
+
+#[test]
+fn the_report_looks_as_accepted() {
+    let rows = vec![
+        row(HandleKind::Strong, "Shop.Job", 4100, None),
+        row(HandleKind::Pinned, "System.Byte[]", 3000, Some(("Shop.Connection", 3000))),
+        row(HandleKind::Pinned, "System.Object[]", 21, Some(("System.Threading.Thread", 2))),
+    ];
+    let makers = vec![
+        maker(HandleKind::Strong, own("Shop.Native.Submit", 31), 1280, 0),
+        maker(HandleKind::Pinned, own("Shop.Connection.Open", 77), 9000, 8990),
+        maker(HandleKind::WeakShort, own("Shop.Cache.Add", 12), 40, 38),
+    ];
+    let report = report(&SPEC, asked(&seen(rows, makers, 12), &[]));
+    assert_eq!(ids(&report), ["handle-leak", "pinning"]);
+    check(&report);
+}
+
+#[test]
+fn handles_that_are_freed_are_no_leak() {
+    let of = |seen: &Seen, settings: &[&str]| asked(seen, settings).findings.len();
+    assert_eq!(of(&leaking(1280, 0, 0), &[]), 1);
+    assert_eq!(of(&leaking(1280, 1200, 0), &[]), 0, "few are left");
+    assert_eq!(of(&leaking(1280, 700, 0), &[]), 0, "most are freed");
+    assert_eq!(of(&leaking(1280, 0, 1280), &[]), 0, "as many older ones are freed");
+    assert_eq!(of(&leaking(1280, 0, 0), &["least=2000"]), 0);
+    let gone = Seen { population: Population::default(), ..leaking(1280, 0, 0) };
+    assert_eq!(of(&gone, &[]), 0, "they are not there any more");
+    let short = Seen { window: Duration::from_millis(100), ..leaking(1280, 0, 0) };
+    assert_eq!(of(&short, &[]), 0);
+    let weak = vec![maker(HandleKind::WeakShort, own("Shop.Cache.Add", 12), 5000, 0)];
+    assert_eq!(of(&seen(Vec::new(), weak, 0), &[]), 0, "finalizers free them");
+}
+
+#[test]
+fn pins_that_lie_in_nobodys_way_are_no_illness() {
+    let pinned = |in_the_way| {
+        let rows = vec![Row { in_the_way, ..row(HandleKind::Pinned, "System.Byte[]", 3000, None) }];
+        asked(&seen(rows, Vec::new(), 0), &[]).findings
+    };
+    assert_eq!(pinned(Some(3000))[0].confidence, Confidence::High);
+    assert_eq!(pinned(None)[0].confidence, Confidence::Medium);
+    assert!(pinned(Some(900)).is_empty());
+}
+
+fn graph() -> HeapGraph {
+    let mut builder = GraphBuilder::new();
+    let buffer = builder.add_type("System.Byte[]", None);
+    let owner = builder.add_type("Shop.Connection", None);
+    builder.object(Address(0x1000), owner, 24, 2).expect("an object");
+    builder.reference(Address(0x2000)).expect("a reference");
+    builder.reference(Address(0x3000)).expect("a reference");
+    for address in [0x2000, 0x3000, 0x9000] {
+        builder.object(Address(address), buffer, 4120, 0).expect("an object");
+        builder.root(RootKind::PinnedHandle, None, Address(address)).expect("a root");
+    }
+    builder.root(RootKind::StrongHandle, None, Address(0x1000)).expect("a root");
+    builder.root(RootKind::Local, None, Address(0x2000)).expect("a root");
+    builder.generation_range(Address(0x1000), Address(0x8000), Generation::Gen2);
+    builder.generation_range(Address(0x8000), Address(0xA000), Generation::Pinned);
+    builder.finish().expect("a graph")
+}
+
+#[test]
+fn handles_are_counted_by_type_and_who_else_holds_their_objects() {
+    let found = Population::see(&graph());
+    assert_eq!(found.rows.len(), 2, "{found:?}");
+    let pinned = &found.rows[0];
+    assert_eq!((pinned.kind, pinned.count, pinned.bytes), (HandleKind::Pinned, 3, 3 * 4120));
+    assert_eq!(pinned.holder, Some(("Shop.Connection".to_owned(), 2)));
+    assert_eq!(pinned.in_the_way, Some(2));
+    assert_eq!((found.rows[1].type_name.as_str(), &found.rows[1].holder), ("Shop.Connection", &None));
+    assert_eq!(found.count(HandleKind::Strong), 1);
+}

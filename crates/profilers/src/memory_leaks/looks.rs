@@ -1,0 +1,196 @@
+//! The looks: taken over the time of the run, kept for later, and put side by side.
+
+use std::time::{Duration, Instant};
+
+use heap_collector::Taken;
+use heap_graph::{PathTree, Totals, TypeRow, growth};
+use heap_reports::Look;
+use model::{Cost, Pauses, Timestamp, WindowEnd};
+
+use crate::profiler::{Run, Stop};
+use crate::{ProfilerError, heap};
+
+use super::answer::{Growing, Seen, Sight};
+use super::leaks::Leak;
+use super::places::Places;
+
+/// What is said beside the answer.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    pub(super) cost: Cost,
+    pub(super) notes: Vec<String>,
+    pub(super) measured: Duration,
+    pub(super) end: WindowEnd,
+}
+
+/// All looks.
+pub(super) struct Looks {
+    pub(super) places: Places,
+    pub(super) last: Look,
+    pub(super) about: About,
+    sights: Vec<Sight>,
+    first_types: Vec<TypeRow>,
+    window: Duration,
+}
+
+/// Looks as often as asked for.
+pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
+    let began = Instant::now();
+    let mut gathering =
+        Gathering { run, places: Places::default(), sights: Vec::new(), first_types: Vec::new() };
+    let mut costs = Vec::new();
+    let mut notes = Vec::new();
+    let since = run.settings.choice("since");
+    let mut window = Duration::ZERO;
+    let mut left = run.settings.integer("looks").max(2);
+    let mut apart = run.duration / u32::try_from(left - 1).unwrap_or(u32::MAX);
+    if !since.is_empty() {
+        let (earlier, note) = earlier(run, since)?;
+        window = earlier.1;
+        notes.extend(note);
+        gathering.add(earlier.0, None, Duration::ZERO);
+        left -= 1;
+        apart = run.duration / u32::try_from(left.saturating_sub(1).max(1)).unwrap_or(u32::MAX);
+    }
+    let mut end = WindowEnd::Completed;
+    let before = window;
+    let mut first = None;
+    loop {
+        let (taken, said) = heap::take(run)?;
+        window = before + first.get_or_insert_with(Instant::now).elapsed();
+        if let Err(error) =
+            run.control.keep_heap(&gathering.sights.len().saturating_add(1).to_string(), &taken.graph)
+        {
+            notes.push(format!("the heap could not be kept for later: {error}"));
+        }
+        costs.push(cost(&taken));
+        let pause = taken.pause.map(|pause| pause.total);
+        left -= 1;
+        if left == 0 || end == WindowEnd::Cancelled {
+            notes.extend(said);
+            let last = gathering.add(taken.graph, pause, window);
+            return Ok(gathering.finish(last, costs, notes, window, began.elapsed(), end));
+        }
+        gathering.add(taken.graph, pause, window);
+        if wait(run, apart, gathering.sights.len()) == Stop::Cancelled {
+            end = WindowEnd::Cancelled;
+        }
+    }
+}
+
+fn wait(run: &Run<'_>, time: Duration, look: usize) -> Stop {
+    /// How often the user sees that time passes.
+    const SLICE: Duration = Duration::from_millis(200);
+    let began = Instant::now();
+    loop {
+        let elapsed = began.elapsed();
+        if elapsed >= time {
+            return Stop::TimeOver;
+        }
+        run.control.progress(elapsed, time, &format!("waiting for look {}", look + 1));
+        if run.control.wait(SLICE.min(time - elapsed)) == Stop::Cancelled {
+            return Stop::Cancelled;
+        }
+    }
+}
+
+/// An earlier heap, how long ago it was taken, and what must be said of it.
+type Earlier = ((heap_graph::HeapGraph, Duration), Vec<String>);
+
+fn earlier(run: &Run<'_>, since: &str) -> Result<Earlier, ProfilerError> {
+    let found = run.control.earlier_heap(since).map_err(ProfilerError::Earlier)?;
+    let mut notes = Vec::new();
+    let ago = found.taken_at.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
+    if ago.is_none() {
+        notes.push("when the earlier heap was taken is not known, so no growth an hour is told".to_owned());
+    }
+    if let Some(name) = found.process.filter(|name| *name != run.process.name) {
+        notes.push(format!(
+            "the earlier heap is of a process called {name}, this one is {}: what differs need not have grown",
+            run.process.name
+        ));
+    }
+    Ok(((found.graph, ago.unwrap_or_default()), notes))
+}
+
+struct Gathering<'a> {
+    run: &'a Run<'a>,
+    places: Places,
+    sights: Vec<Sight>,
+    first_types: Vec<TypeRow>,
+}
+
+impl Gathering<'_> {
+    /// Puts a heap beside those before it. Its graph is given back for the last one; others are let go.
+    fn add(&mut self, graph: heap_graph::HeapGraph, pause: Option<Duration>, at: Duration) -> Look {
+        let look = Look::of(graph);
+        self.places.add(&look.graph, &PathTree::of(&look.graph, &look.paths));
+        let Totals { objects, bytes } = look.dominators.reachable();
+        let garbage = look.dominators.garbage().bytes;
+        self.sights.push(Sight { at, objects, bytes, garbage, pause });
+        if self.sights.len() == 1 {
+            self.first_types.clone_from(&look.types);
+        }
+        self.run.control.progress(at, at.max(self.run.duration), "the heap is being looked over");
+        look
+    }
+
+    fn finish(
+        self,
+        last: Look,
+        costs: Vec<Cost>,
+        notes: Vec<String>,
+        window: Duration,
+        measured: Duration,
+        end: WindowEnd,
+    ) -> Looks {
+        Looks {
+            places: self.places,
+            last,
+            about: About { cost: together(&costs), notes, measured, end },
+            sights: self.sights,
+            first_types: self.first_types,
+            window,
+        }
+    }
+}
+
+impl Looks {
+    /// What was seen, with the leaks that were found in it.
+    pub(super) fn seen(&self, leaks: Vec<Leak>) -> Seen {
+        let growing = growth(&self.first_types, &self.last.types)
+            .into_iter()
+            .filter(|change| change.objects() > 0 && change.retained() > 0)
+            .map(|change| Growing {
+                more_objects: u64::try_from(change.objects()).unwrap_or(0),
+                more_bytes: u64::try_from(change.bytes()).unwrap_or(0),
+                more_retained: u64::try_from(change.retained()).unwrap_or(0),
+                objects: change.after.objects,
+                retained: change.retained_after,
+                name: change.name.into(),
+            })
+            .collect();
+        Seen { window: self.window, sights: self.sights.clone(), growing, leaks }
+    }
+}
+
+fn cost(taken: &Taken) -> Cost {
+    heap::cost(&[taken])
+}
+
+/// The costs of all looks as one.
+fn together(costs: &[Cost]) -> Cost {
+    let sum = |of: fn(&Cost) -> u64| costs.iter().map(of).fold(0, u64::saturating_add);
+    Cost {
+        method: costs.first().map(|cost| cost.method.clone()).unwrap_or_default()
+            + if costs.len() > 1 { ", at each look" } else { "" },
+        pauses: Pauses {
+            count: sum(|cost| cost.pauses.count),
+            total_ns: sum(|cost| cost.pauses.total_ns),
+            longest_ns: costs.iter().map(|cost| cost.pauses.longest_ns).max().unwrap_or(0),
+        },
+        bytes: sum(|cost| cost.bytes),
+        events: sum(|cost| cost.events),
+        ..Cost::default()
+    }
+}

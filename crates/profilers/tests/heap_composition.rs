@@ -1,0 +1,119 @@
+//! `heap-composition` on real programs.
+
+mod support;
+
+use model::{Cell, Report};
+use profilers::by_id;
+use support::{finds_the_illness, ids, look, look_until, look_until_found, number, rows};
+use testbed::Runtime;
+
+const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const HEAP: &str = "managed heap";
+
+fn bytes(report: &Report, row: &str, column: &str) -> f64 {
+    number(report, "memory", row, column).unwrap_or_else(|| panic!("no {row}: {report:?}"))
+}
+
+#[test]
+fn holes_in_the_large_object_heap_are_found_with_who_allocates_there() {
+    finds_the_illness("heap-composition", "loh-fragmentation", 6.0, &["allow-pause=yes"]);
+}
+
+#[test]
+fn pinned_buffers_are_found_with_who_pins_them() {
+    finds_the_illness("heap-composition", "pinned-buffers", 3.0, &["allow-pause=yes", "holes=10"]);
+}
+
+#[test]
+fn native_memory_that_grows_is_found() {
+    for runtime in RUNTIMES {
+        let target = testbed::shared().target("native-memory", runtime).start().unwrap();
+        let report = look_until_found("heap-composition", &target, 5.0, &["graph=no"], "native-memory");
+        assert!(report.summary.contains("not the managed heap"), "{runtime}: {}", report.summary);
+        assert_eq!(ids(&report), ["native-memory"], "{runtime}");
+        assert!(bytes(&report, "malloc arenas", "resident") > 16e6, "{runtime}: {report:?}");
+    }
+}
+
+/// A heap of known size: what the kernel says agrees with what the runtime says.
+#[test]
+fn the_managed_heap_is_found_among_all_memory() {
+    for runtime in RUNTIMES {
+        let target = testbed::shared().target("leak-static-collection", runtime).start().unwrap();
+        let report = look_until("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"], |report| {
+            number(report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 16e6)
+        });
+        let told = number(&report, "generations", "all", "bytes").unwrap();
+        let heap = bytes(&report, HEAP, "resident");
+        // It grows between the looks, the kernel counts tables and what is not collected yet.
+        assert!(heap > told * 0.5 && heap < told * 4.0 + 60e6, "{runtime}: {heap} against {told}: {report:#?}");
+        let resident: f64 = rows(&report, "memory")
+            .iter()
+            .map(|row| match row[1] {
+                #[expect(clippy::cast_precision_loss, reason = "only to compare")]
+                Cell::Number(number) => number as f64,
+                _ => 0.0,
+            })
+            .sum();
+        assert!(resident > heap, "{runtime}");
+        assert!(bytes(&report, "thread stacks", "pieces") >= 5.0, "{runtime}: {report:?}");
+        assert!(bytes(&report, "compiled code", "resident") > 0.0, "{runtime}");
+        assert!(number(&report, "generations", "all", "holes").is_some(), "{runtime}: {:?}", report.notes);
+    }
+}
+
+/// Two hundred threads have two hundred stacks.
+#[test]
+fn stacks_of_threads_are_counted() {
+    let target =
+        testbed::shared().target("healthy-computation", Runtime::Net9).arg("threads=60").start().unwrap();
+    let report = look("heap-composition", &target, 1.0, &["graph=no"]);
+    assert!(bytes(&report, "thread stacks", "pieces") >= 60.0, "{report:?}");
+}
+
+#[test]
+fn a_strangers_program_is_told_too() {
+    let target = testbed::shared().stranger().start().unwrap();
+    let report = look("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"]);
+    assert!(ids(&report).is_empty(), "{:?}", report.findings);
+    assert!(bytes(&report, HEAP, "resident") > 1e6, "{report:?}");
+    assert!(number(&report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 1e6), "{report:?}");
+    assert!(target.is_alive());
+}
+
+#[test]
+fn it_forces_nothing_unless_it_must() {
+    let spec = by_id("heap-composition").unwrap().spec();
+    assert!(spec.parameters.iter().any(|parameter| parameter.name == "allow-pause"));
+    for runtime in RUNTIMES {
+        let target = testbed::shared().target("healthy-idle-service", runtime).start().unwrap();
+        let report = look("heap-composition", &target, 3.0, &[]);
+        assert!(ids(&report).is_empty(), "{runtime}: {:?}", report.findings);
+        assert_eq!(report.cost.pauses.count, 0, "{runtime}: {:?}", report.cost);
+        assert!(number(&report, "generations", "all", "bytes").is_some(), "{runtime}: {:?}", report.notes);
+    }
+}
+
+#[test]
+#[ignore = "by hand"]
+fn show() {
+    let (profiler, patient) = (std::env::var("PROFILER").unwrap(), std::env::var("PATIENT_ID").unwrap());
+    let settings = std::env::var("SETTINGS").unwrap_or_default();
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    let seconds: f64 = std::env::var("SECONDS_").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0);
+    for runtime in std::env::var("RUNTIMES").unwrap_or("9".into()).split(',') {
+        let target = match runtime {
+            "10" => testbed::shared().stranger().start().unwrap(),
+            "3.1" => testbed::shared().target(&patient, Runtime::Net31).start().unwrap(),
+            "8" => testbed::shared().target(&patient, Runtime::Net8).start().unwrap(),
+            _ => testbed::shared().target(&patient, Runtime::Net9).start().unwrap(),
+        };
+        if let Ok(maps) = std::env::var("MAPS") {
+            std::fs::copy(format!("/proc/{}/smaps", target.pid()), format!("{maps}-{runtime}")).ok();
+            let text = std::fs::read(format!("/proc/{}/smaps", target.pid())).unwrap();
+            std::fs::write(format!("{maps}-{runtime}"), text).unwrap();
+        }
+        let report = look(&profiler, &target, seconds, &settings);
+        println!("{}", reports::terminal::render(&report, &reports::TerminalStyle::default()));
+    }
+}
