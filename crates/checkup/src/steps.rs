@@ -23,6 +23,8 @@ use crate::words::{bytes, percent, rate};
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// The parameter of profilers that may stop the target for long.
 const ALLOW_PAUSE: &str = "allow-pause";
+/// How many looks at the heap there usually are.
+const USUAL_HEAP_LOOKS: usize = 2;
 /// The least that a look is given, however late it is.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1000);
 
@@ -65,7 +67,7 @@ pub struct Step {
     /// Whom it may not meet.
     pub lane: Lane,
     /// Why the signs call for it, if they do.
-    pub called: fn(&Signs) -> Option<String>,
+    pub called: fn(&Signs, &Looks) -> Option<String>,
     /// The longest pause that is to be expected.
     pub pause: fn(&Signs, &DotnetProcess) -> Duration,
     /// What it tells, for when it is not taken.
@@ -100,7 +102,7 @@ const fn step(
     seconds: f64,
     set: &'static [&'static str],
     lane: Lane,
-    called: fn(&Signs) -> Option<String>,
+    called: fn(&Signs, &Looks) -> Option<String>,
     pause: fn(&Signs, &DotnetProcess) -> Duration,
     tells: &'static str,
 ) -> Step {
@@ -119,7 +121,7 @@ const NOTICED_PAUSE_NS: u64 = 50_000_000;
 /// wants, so what it waited for counts too.
 const BUSY: f64 = 60.0;
 /// Compiled methods per second that are not those of a start.
-const COMPILED: f64 = 20.0;
+const COMPILED: f64 = 50.0;
 /// Threads from which leaked ones may be among them.
 const MANY_THREADS: u64 = 40;
 /// Threads that came in the window, of which some may stay.
@@ -127,28 +129,28 @@ const NEW_THREADS: u64 = 3;
 /// Calls that take longer than this, in seconds, on average.
 const SLOW_CALL: f64 = 0.25;
 
-fn always(_: &Signs) -> Option<String> {
+fn always(_: &Signs, _: &Looks) -> Option<String> {
     Some("no sign shows it from outside".to_owned())
 }
 
-fn lock_waits(signs: &Signs) -> Option<String> {
+fn lock_waits(signs: &Signs, _: &Looks) -> Option<String> {
     let told = signs.told()?;
     let waits = told.rate(told.lock_waits);
     (waits >= LOCK_WAITS).then(|| format!("threads waited for locks {}", rate(waits)))
 }
 
-fn exceptions(signs: &Signs) -> Option<String> {
+fn exceptions(signs: &Signs, _: &Looks) -> Option<String> {
     let told = signs.told()?;
     let thrown = told.rate(told.exceptions);
     (thrown >= EXCEPTIONS).then(|| format!("exceptions were thrown {}", rate(thrown)))
 }
 
-fn collecting(signs: &Signs) -> Option<String> {
+fn collecting(signs: &Signs, _: &Looks) -> Option<String> {
     let share = signs.told()?.gc_percent();
     (share >= GC_SHARE).then(|| format!("collections took {} of the time", percent(share)))
 }
 
-fn pausing(signs: &Signs) -> Option<String> {
+fn pausing(signs: &Signs, _: &Looks) -> Option<String> {
     let told = signs.told()?;
     if told.induced > 0 {
         return Some(format!("the program asked for {} collections", told.induced));
@@ -157,12 +159,12 @@ fn pausing(signs: &Signs) -> Option<String> {
         .then(|| format!("a collection stopped the program for {} ms", told.gc_pauses.longest_ns / 1_000_000))
 }
 
-fn stopping(signs: &Signs) -> Option<String> {
+fn stopping(signs: &Signs, _: &Looks) -> Option<String> {
     let stops: u64 = signs.told()?.other_stops.values().sum();
     (stops >= 10).then(|| format!("all threads were stopped {stops} times for other things than collections"))
 }
 
-fn busy(signs: &Signs) -> Option<String> {
+fn busy(signs: &Signs, _: &Looks) -> Option<String> {
     let system = signs.system.as_ref()?;
     let used = system.cpu_percent();
     let wanted =
@@ -170,12 +172,12 @@ fn busy(signs: &Signs) -> Option<String> {
     (wanted >= BUSY).then(|| format!("the process used {} of a processor", percent(used)))
 }
 
-fn compiling(signs: &Signs) -> Option<String> {
+fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
     let compiled = signs.told()?.compiled_rate();
     (compiled >= COMPILED).then(|| format!("methods were compiled {}", rate(compiled)))
 }
 
-fn queueing(signs: &Signs) -> Option<String> {
+fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
     let told = signs.told()?;
     if told.starvations > 0 {
         return Some(format!("the pool lacked threads {} times", told.starvations));
@@ -184,7 +186,7 @@ fn queueing(signs: &Signs) -> Option<String> {
     (queue.least() >= 1.0).then(|| format!("{:.0} items of work waited for a pool thread", queue.mean()))
 }
 
-fn many_threads(signs: &Signs) -> Option<String> {
+fn many_threads(signs: &Signs, _: &Looks) -> Option<String> {
     let threads = &signs.system.as_ref()?.threads;
     let grew = threads.growth() >= NEW_THREADS && threads.only_grows();
     (grew || threads.last() >= MANY_THREADS)
@@ -196,7 +198,7 @@ const GROWTH: u64 = 1 << 20;
 /// Of its memory, the part that grew, in per mille: of a large process a megabyte is noise.
 const GROWTH_SHARE: u64 = 5;
 
-fn growing(signs: &Signs) -> Option<String> {
+fn growing(signs: &Signs, _: &Looks) -> Option<String> {
     let resident = &signs.system.as_ref()?.resident;
     let grew = resident.growth();
     (grew >= GROWTH.max(resident.last() / 1000 * GROWTH_SHARE) && resident.mostly_grows())
@@ -208,7 +210,7 @@ const TIMERS: f64 = 300.0;
 /// Timers that came in the window, without any going.
 const NEW_TIMERS: f64 = 5.0;
 
-fn many_timers(signs: &Signs) -> Option<String> {
+fn many_timers(signs: &Signs, _: &Looks) -> Option<String> {
     let timers = signs.told()?.counter("active-timer-count")?;
     let grew = timers.last() - timers.0.first().copied().unwrap_or(0.0);
     (timers.last() >= TIMERS || grew >= NEW_TIMERS).then(|| format!("{:.0} timers are active", timers.last()))
@@ -217,7 +219,14 @@ fn many_timers(signs: &Signs) -> Option<String> {
 /// Objects with finalizers that a collection found dead.
 const FINALIZABLE: u64 = 50;
 
-fn finalizing(signs: &Signs) -> Option<String> {
+fn finalizing(signs: &Signs, looks: &Looks) -> Option<String> {
+    let stuck = looks.taken.iter().flat_map(|taken| &taken.report.findings);
+    if stuck
+        .map(|finding| crate::rules::illness(&finding.id))
+        .any(|id| ["blocked-forever", "deadlock"].contains(&id))
+    {
+        return Some("threads are stuck, and the finalizer may be one of them".to_owned());
+    }
     let waiting = signs.told()?.heap.as_ref()?.finalization_count;
     (waiting >= FINALIZABLE).then(|| format!("{waiting} objects waited for their finalizer"))
 }
@@ -225,15 +234,16 @@ fn finalizing(signs: &Signs) -> Option<String> {
 /// Pinned objects, or handles, from which it is worth knowing whose.
 const PINNED: u32 = 500;
 
-fn pinned(signs: &Signs) -> Option<String> {
+fn pinned(signs: &Signs, _: &Looks) -> Option<String> {
     let heap = signs.told()?.heap.as_ref()?;
-    (heap.pinned_objects >= PINNED).then(|| format!("a collection met {} pinned objects", heap.pinned_objects))
+    (heap.pinned_objects >= PINNED)
+        .then(|| format!("a collection met {} pinned objects", heap.pinned_objects))
 }
 
 /// Large objects, in bytes, from which holes between them matter.
 const LARGE_OBJECTS: f64 = 50e6;
 
-fn large_objects(signs: &Signs) -> Option<String> {
+fn large_objects(signs: &Signs, _: &Looks) -> Option<String> {
     let told = signs.told()?;
     let counted = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
     let large = counted.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
@@ -243,12 +253,12 @@ fn large_objects(signs: &Signs) -> Option<String> {
 /// A heap, in bytes, of which duplicates may be a part that matters.
 const LARGE_HEAP: f64 = 15e6;
 
-fn large_heap(signs: &Signs) -> Option<String> {
+fn large_heap(signs: &Signs, _: &Looks) -> Option<String> {
     let heap = signs.told()?.heap_bytes()?;
     (heap >= LARGE_HEAP).then(|| format!("the heap has {}", bytes(heap)))
 }
 
-fn calling(signs: &Signs) -> Option<String> {
+fn calling(signs: &Signs, _: &Looks) -> Option<String> {
     let seconds = mean_call_seconds(signs)?;
     (seconds >= SLOW_CALL).then(|| format!("outgoing HTTP calls took {seconds:.1} s on average"))
 }
@@ -335,54 +345,69 @@ impl Looks {
         control: &dyn Control,
     ) -> Looks {
         let mut looks = Looks::default();
-        let called = looks.choose(process, signs, leave);
         let quiet = Quietly(control);
-        let lane = |lane: Lane| called.iter().filter(move |called| called.step.lane == lane);
-        let heap_looks = lane(Lane::Heap).count();
         let visit = |called: &Called, left: usize| {
-            let share =
-                deadline.saturating_duration_since(Instant::now()) / u32::try_from(left.max(1)).unwrap_or(1);
+            let left = u32::try_from(left.max(1)).unwrap_or(1);
+            let share = deadline.saturating_duration_since(Instant::now()) / left;
             let wanted = Duration::from_secs_f64(called.step.seconds * if leave.deep { 3.0 } else { 1.0 });
             let time = if leave.deep { wanted } else { wanted.min(share).max(SHORTEST_LOOK) };
             (called.profiler.spec(), called.why.clone(), look(process, called, leave, time, &quiet))
         };
+        let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
         control.progress(Duration::ZERO, Duration::ZERO, &format!("{} closer looks", called.len()));
         let results = std::thread::scope(|scope| {
+            let lane = |lane: Lane| called.iter().filter(move |called| called.step.lane == lane);
             let beside: Vec<_> =
                 lane(Lane::Beside).map(|called| scope.spawn(move || visit(called, 1))).collect();
-            let agent_looks: Vec<&Called> = lane(Lane::Agent).collect();
-            let mut results = Vec::new();
-            for (number, called) in agent_looks.iter().enumerate() {
-                results.push(visit(called, agent_looks.len() - number + heap_looks));
-            }
+            let visits: Vec<&Called> = lane(Lane::Agent).collect();
+            // Looks at the heap want their share of the time, too.
+            let shares = |number: usize| visits.len() - number + USUAL_HEAP_LOOKS;
+            let mut results: Vec<_> =
+                visits.iter().enumerate().map(|(number, called)| visit(called, shares(number))).collect();
             for handle in beside {
                 match handle.join() {
                     Ok(result) => results.push(result),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            for (number, called) in lane(Lane::Heap).enumerate() {
-                results.push(visit(called, heap_looks - number));
-            }
             results
         });
-        for (spec, why, result) in results {
-            match result {
-                Ok(report) => looks.taken.push(Taken { id: spec.id, why, report }),
-                Err(error) => looks.unseen.push(failed(spec, &error)),
-            }
+        looks.keep(results);
+        let called = looks.choose(process, signs, leave, &[Lane::Heap]);
+        for (number, one) in called.iter().enumerate() {
+            control.progress(
+                Duration::ZERO,
+                Duration::ZERO,
+                &format!("{} looks at the heap", called.len() - number),
+            );
+            looks.keep(vec![visit(one, called.len() - number)]);
         }
         looks
     }
 
-    fn choose(&mut self, process: &DotnetProcess, signs: &Signs, leave: Leave) -> Vec<Called> {
+    fn keep(&mut self, results: Vec<(&'static Spec, String, Result<Report, ProfilerError>)>) {
+        for (spec, why, result) in results {
+            match result {
+                Ok(report) => self.taken.push(Taken { id: spec.id, why, report }),
+                Err(error) => self.unseen.push(failed(spec, &error)),
+            }
+        }
+    }
+
+    fn choose(
+        &mut self,
+        process: &DotnetProcess,
+        signs: &Signs,
+        leave: Leave,
+        lanes: &[Lane],
+    ) -> Vec<Called> {
         let mut chosen = Vec::new();
         if signs.exited || signs.cancelled || signs.frozen.is_some() {
             return chosen;
         }
-        for step in STEPS {
+        for step in STEPS.iter().filter(|step| lanes.contains(&step.lane)) {
             let Some(profiler) = step.look.profiler() else { continue };
-            let called = (step.called)(signs);
+            let called = (step.called)(signs, self);
             let Some(why) =
                 called.or_else(|| leave.deep.then(|| "a deep checkup looks at everything".to_owned()))
             else {

@@ -6,8 +6,7 @@ use model::{Culprit, CulpritKind, Frame};
 pub(crate) const UNNAMED: &str = "?";
 
 /// The innermost frame of the program's own code; if all of it is the framework's, the innermost with a name.
-#[must_use]
-pub fn own_frame(frames: &[Frame]) -> Option<&Frame> {
+pub(crate) fn own_frame(frames: &[Frame]) -> Option<&Frame> {
     let named = || frames.iter().filter(|frame| frame.name != UNNAMED);
     named().find(|frame| is_own(frame)).or_else(|| named().find(|frame| !is_plumbing(frame)))
 }

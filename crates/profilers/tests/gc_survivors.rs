@@ -75,6 +75,10 @@ fn a_strangers_program_is_told_too() {
     adds_up(top);
     assert!(number(&top.values[1]) > 10_000, "{}", report.summary);
     assert!(find(top, "static fields").is_some(), "{top:#?}");
-    assert!(report.findings.iter().all(|finding| finding.severity == Severity::Info), "{:?}", report.findings);
+    assert!(
+        report.findings.iter().all(|finding| finding.severity == Severity::Info),
+        "{:?}",
+        report.findings
+    );
     assert!(target.is_alive());
 }

@@ -40,13 +40,17 @@ fn native_memory_that_grows_is_found() {
 fn the_managed_heap_is_found_among_all_memory() {
     for runtime in RUNTIMES {
         let target = testbed::shared().target("leak-static-collection", runtime).start().unwrap();
-        let report = look_until("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"], |report| {
-            number(report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 16e6)
-        });
+        let report =
+            look_until("heap-composition", &target, 3.0, &["graph=yes", "allow-pause=yes"], |report| {
+                number(report, "generations", "all", "bytes").is_some_and(|bytes| bytes > 16e6)
+            });
         let told = number(&report, "generations", "all", "bytes").unwrap();
         let heap = bytes(&report, HEAP, "resident");
         // It grows between the looks, the kernel counts tables and what is not collected yet.
-        assert!(heap > told * 0.5 && heap < told * 4.0 + 60e6, "{runtime}: {heap} against {told}: {report:#?}");
+        assert!(
+            heap > told * 0.5 && heap < told * 4.0 + 60e6,
+            "{runtime}: {heap} against {told}: {report:#?}"
+        );
         let resident: f64 = rows(&report, "memory")
             .iter()
             .map(|row| match row[1] {

@@ -13,7 +13,7 @@ use crate::words::rate;
 const JITTING_STARTED: u32 = 145;
 /// Methods compiled a second, all the time, from which it is a storm. A program that has started compiles next to nothing; one
 /// that calls `Expression.Compile` or makes a `Regex` with `RegexOptions.Compiled` for each request compiles hundreds.
-const STORM: f64 = 30.0;
+const STORM: f64 = 100.0;
 
 /// For whom the compiler works.
 pub(crate) struct Compilations;

@@ -4,7 +4,7 @@ mod calls;
 mod compilations;
 
 use model::{Culprit, Finding};
-use profilers::{Answer, EventStacks, culprit_of, own_frame};
+use profilers::{Answer, EventStacks, culprit_of};
 
 pub(crate) use calls::Calls;
 pub(crate) use compilations::Compilations;
@@ -14,10 +14,13 @@ fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
     let all = seen.counts.iter().map(|(_, _, count)| *count).sum();
     let mut places: Vec<(Culprit, String, u64)> = Vec::new();
     for (word, frames, count) in &seen.counts {
-        let Some(frame) = own_frame(frames) else { continue };
-        match places.iter_mut().find(|(culprit, known, _)| culprit.name == frame.name && known == word) {
+        let Some(frame) = frames.iter().find(|frame| !symbols::is_framework(frame)) else { continue };
+        let mut culprit = culprit_of(frame);
+        // The part of an async method that runs is the method.
+        culprit.name = culprit.name.trim_end_matches(" [async]").to_owned();
+        match places.iter_mut().find(|(known, to, _)| culprit.name == known.name && to == word) {
             Some(place) => place.2 += count,
-            None => places.push((culprit_of(frame), word.clone(), *count)),
+            None => places.push((culprit, word.clone(), *count)),
         }
     }
     let (culprit, word, count) = places.into_iter().max_by_key(|(_, _, count)| *count)?;

@@ -104,6 +104,7 @@ pub static NAMES: &[(&str, &str)] = &[
     ("async-hot-path", "hot-method"),
     ("long-runtime-pauses", "long-gc-pauses"),
     ("stopped-by-tools", "left-on"),
+    ("finalizer-behind", "blocked-finalizer"),
     ("async-leak", "memory-leak"),
     ("weak-table-leak", "memory-leak"),
     ("thread-static-leak", "memory-leak"),

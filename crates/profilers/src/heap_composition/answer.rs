@@ -25,7 +25,8 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
     let mut notes = vec![source_words(seen)];
     if !seen.looks.is_empty() && !judge::is_heap_found(seen) {
         notes.push(
-            "the managed heap could not be told from other memory: it is among the other anonymous memory".to_owned(),
+            "the managed heap could not be told from other memory: it is among the other anonymous memory"
+                .to_owned(),
         );
     }
     notes.extend(seen.notes.iter().cloned());
@@ -67,9 +68,11 @@ fn summary(seen: &Composition) -> String {
 fn source_words(seen: &Composition) -> String {
     let (collections, full) = seen.collections;
     match seen.managed.source {
-        Source::Nothing => "sizes of generations are not known: no collection happened, and no counter came; look for \
+        Source::Nothing => {
+            "sizes of generations are not known: no collection happened, and no counter came; look for \
                             longer, or use --set graph=yes"
-            .to_owned(),
+                .to_owned()
+        }
         Source::Counters => {
             let holes = if seen.managed.holes().is_some() {
                 ""

@@ -129,7 +129,10 @@ fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
 }
 
 /// By type of pinned objects and what pins them: the type that refers to most of them.
-fn holders(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
+fn holders(
+    graph: &HeapGraph,
+    pinned: &HashMap<NodeId, RootKind>,
+) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
     let mut counts: HashMap<((TypeId, RootKind), TypeId), u64> = HashMap::new();
     if pinned.is_empty() {
         return HashMap::new();

@@ -63,7 +63,8 @@ fn matters(managed: &Managed, of: Area, settings: &Settings) -> bool {
 pub(super) fn needs_objects(managed: &Managed, settings: &Settings) -> bool {
     [Area::Small, Area::Large].into_iter().any(|of| {
         let (bytes, holes) = area(managed, of);
-        let may_matter = holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
+        let may_matter =
+            holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
         may_matter || matters(managed, of, settings)
     })
 }
@@ -178,7 +179,11 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
     if let Some(maker) = seen.makers.as_ref().and_then(|makers| makers.pins.as_ref()) {
         finding = finding.culprit(method(&maker.frame)).evidence(
             "Pins most",
-            format!("{}, {} of those made while we watched", maker.frame.name, share_words(maker.weight, maker.of)),
+            format!(
+                "{}, {} of those made while we watched",
+                maker.frame.name,
+                share_words(maker.weight, maker.of)
+            ),
         );
     }
     finding

@@ -204,8 +204,9 @@ struct Looks {
 
 impl Looks {
     fn new(visible: bool, time: Duration) -> Looks {
-        let problem = (!visible)
-            .then(|| "its memory is not known: it lives in another pid namespace, which /proc does not show".to_owned());
+        let problem = (!visible).then(|| {
+            "its memory is not known: it lives in another pid namespace, which /proc does not show".to_owned()
+        });
         Looks { visible, every: time / (LOOKS - 1), seen: Vec::new(), problem }
     }
 

@@ -117,10 +117,8 @@ fn known_ranges_of_the_heap_come_before_shapes() {
 
 fn native(heap: u64, malloc: u64, other: u64) -> Native {
     let mut mappings = run(0x1000_0000, &[(malloc >> 10, "rw-p", "[heap]", malloc >> 10)]);
-    mappings.extend(run(
-        0x7f00_0000_0000,
-        &[(heap >> 10, "rw-p", "", heap >> 10), (300 << 20, "---p", "", 0)],
-    ));
+    mappings
+        .extend(run(0x7f00_0000_0000, &[(heap >> 10, "rw-p", "", heap >> 10), (300 << 20, "---p", "", 0)]));
     mappings.extend(run(0x7fa0_0000_1000, &[(other >> 10, "rw-p", "", other >> 10)]));
     mappings.extend(run(0x7fb0_0000_0000, &[(40_000, "r-xp", "/app/Shop.Api.dll", 21_000)]));
     Native::of(&MemoryView { mappings, left_out: 0 }, &[])
@@ -131,7 +129,8 @@ fn size(bytes: u64, holes: u64) -> Size {
 }
 
 fn composition(managed: Managed, looks: Vec<Native>) -> Composition {
-    let looks = looks.into_iter().zip(0_u64..).map(|(look, at)| (Duration::from_secs(2 * at), look)).collect();
+    let looks =
+        looks.into_iter().zip(0_u64..).map(|(look, at)| (Duration::from_secs(2 * at), look)).collect();
     Composition {
         managed,
         looks,
