@@ -36,13 +36,16 @@ struct Row {
     seconds: f64,
 }
 
-/// Examines the patients: `clinic [PATIENT|all] [RUNTIME]`. The table of all of them is written to its page.
+/// Examines the patients: `clinic [PATIENT,...|all] [RUNTIME,...]`. The table of all of them is written to its page.
 pub fn clinic(arguments: &[String]) -> Result<()> {
-    cargo::cargo(["build", "--package", "cli"])?;
-    let binary = cargo::built("debug/drdotnet");
+    cargo::cargo(["build", "--release", "--package", "cli"])?;
+    let binary = cargo::built("release/drdotnet");
     let testbed = Testbed::open()?;
     testbed.prepare_all()?;
-    let wanted = |text: &str, position: usize| arguments.get(position).is_none_or(|word| word == text || word == "all");
+    let wanted = |text: &str, position: usize| {
+        let chosen = |words: &String| words == "all" || words.split(',').any(|word| word == text);
+        arguments.get(position).is_none_or(chosen)
+    };
     let visits: Vec<Visit> = testbed::patients()
         .iter()
         .filter(|patient| wanted(patient.id, 0))

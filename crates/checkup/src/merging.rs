@@ -47,6 +47,7 @@ const MERGES: &[Merge] = &[
     ("induced-gc", "hot-method", When::SameCulprit),
     // Long pauses are of full collections, which allocation alone does not explain.
     ("long-gc-pauses", "allocation-pressure", When::Always),
+    ("long-gc-pauses", "hot-method", When::SameCulprit),
     ("allocation-pressure", "hot-method", When::SameCulprit),
     // A leak by a known mechanism is that leak.
     ("event-handler-leak", "memory-leak", When::Always),

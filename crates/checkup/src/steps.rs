@@ -122,6 +122,8 @@ const NOTICED_PAUSE_NS: u64 = 50_000_000;
 const BUSY: f64 = 60.0;
 /// Compiled methods per second that are not those of a start.
 const COMPILED: f64 = 50.0;
+/// Pool threads beyond the number of processors that mean nothing.
+const SPARE_POOL_THREADS: f64 = 2.0;
 /// Threads from which leaked ones may be among them.
 const MANY_THREADS: u64 = 40;
 /// Threads that came in the window, of which some may stay.
@@ -182,8 +184,15 @@ fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
     if told.starvations > 0 {
         return Some(format!("the pool lacked threads {} times", told.starvations));
     }
-    let queue = told.counter("threadpool-queue-length")?;
-    (queue.least() >= 1.0).then(|| format!("{:.0} items of work waited for a pool thread", queue.mean()))
+    let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
+    if queue >= 1.0 {
+        return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
+    }
+    // The pool has as many threads as processors, and more only because some have blocked.
+    let threads = told.counter("threadpool-thread-count")?.last();
+    let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
+    (threads > signs.processors() + SPARE_POOL_THREADS && done > 0.0)
+        .then(|| format!("the pool has {threads:.0} threads, more than work that never blocks needs"))
 }
 
 fn many_threads(signs: &Signs, _: &Looks) -> Option<String> {

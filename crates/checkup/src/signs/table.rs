@@ -81,7 +81,7 @@ impl Signs {
         let counts = format!("{first} of gen 0, {second} of gen 1, {full} full; longest pause {longest}");
         row("Time in GC", percent(told.gc_percent()), counts);
         row("Exceptions", rate(told.rate(told.exceptions)), String::new());
-        let waited = std::time::Duration::from_nanos(told.lock_waited_ns.max(0.0) as u64);
+        let waited = std::time::Duration::from_secs_f64((told.lock_waited_ns / 1e9).clamp(0.0, 1e9));
         let waited =
             if waited.is_zero() { String::new() } else { format!("waited {}", format_duration(waited)) };
         row("Lock contention", rate(told.rate(told.lock_waits)), waited);
