@@ -15,6 +15,7 @@
 //   cells=N         so many small linked objects of 40 bytes with two references each, in chains of a thousand
 //                   (for measurements: cells=1000000, cells=3000000, cells=10000000)
 //   elements=N      a List with so many references to one object (50000000: 400 MB)
+//   ballast=N       an array of N MB, all of it used
 //   types=N         so many types, with one object each (100000: some seconds)
 //   name=N          one object of a type whose name has at least N thousand characters
 //   ready=N         so many objects that wait for a finalizer which is blocked for ever (then it is not healthy)

@@ -30,12 +30,26 @@ namespace Museum
 
         private static Cell[] s_chains;
         private static List<Element> s_elements;
+        private static byte[] s_ballast;
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         public static void Fill(PatientArguments args)
         {
             Cells(args.Int("cells", 0));
             Elements(args.Int("elements", 0));
+            Ballast(args.Int("ballast", 0));
+        }
+
+        private static void Ballast(int megabytes)
+        {
+            if (megabytes == 0)
+            {
+                return;
+            }
+
+            s_ballast = new byte[megabytes << 20];
+            Array.Fill(s_ballast, (byte)1);
+            Claim.Size("System.Byte[]", Claim.Array(s_ballast.Length, 1), 1);
         }
 
         private static void Cells(int count)

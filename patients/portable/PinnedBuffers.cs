@@ -2,7 +2,7 @@
 // kind:     illness
 // illness:  thousands of receive buffers, scattered over the heap, stay pinned, so the collector cannot close the gaps between them
 // finding:  pinning
-// culprit:  Messaging.Connection.Open
+// culprit:  Messaging.Connection.Open, Messaging.Connection
 // runtimes: 3.1 8 9
 
 using System;

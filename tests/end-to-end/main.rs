@@ -18,6 +18,7 @@ mod heap_bad_input;
 mod help;
 mod interrupting;
 mod launching;
+mod memory_leaks;
 mod processes;
 mod profiles;
 mod recording;

@@ -36,8 +36,10 @@ use crate::attached::{ANSWER, Attached, MOST_FRAMES};
 const WAIT: Duration = Duration::from_micros(50);
 /// How often the sink is asked whether to go on.
 const ASK_SINK: Duration = Duration::from_millis(50);
-/// Most bytes that wait to be read; after that the agent has to wait. The heap of 20 million objects.
-const MOST_QUEUED: usize = 512 << 20;
+/// Bytes that may wait to be read, besides a part of those that were: after that the agent has to wait. On a machine with a
+/// processor to spare they are read as fast as they come.
+const QUEUED: u64 = 8 << 20;
+const QUEUED_PART: u64 = 8;
 /// Most parts of an answer after the objects: more than the types that an honest agent tells.
 const MOST_PARTS: usize = 256 * 1024;
 
@@ -145,7 +147,7 @@ struct Draining<'s, S> {
     frames: FrameReader,
     has_frames: bool,
     queue: VecDeque<(Content, Vec<u8>)>,
-    queued: usize,
+    queued: u64,
     /// Buffers that were read.
     spare: Vec<Vec<u8>>,
     /// Slots that came.
@@ -180,7 +182,7 @@ impl<S: GraphSink> Draining<'_, S> {
                 self.spare.push(buffer);
             }
             Content::Objects | Content::Events => {
-                self.queued += buffer.len();
+                self.queued += buffer.len() as u64;
                 self.queue.push_back((head.content, buffer));
             }
             _ => return Err(damaged("a slot that does not belong there")),
@@ -188,10 +190,15 @@ impl<S: GraphSink> Draining<'_, S> {
         Ok(true)
     }
 
+    /// Whether more may wait to be read.
+    fn has_room(&self) -> bool {
+        self.queued < QUEUED + (self.bytes - self.queued) / QUEUED_PART
+    }
+
     /// Reads the slot that has waited longest; false if there is none.
     fn read(&mut self) -> Result<bool, AgentError> {
         let Some((kind, buffer)) = self.queue.pop_front() else { return Ok(false) };
-        self.queued -= buffer.len();
+        self.queued -= buffer.len() as u64;
         let content = buffer.get(HEAD_BYTES..).unwrap_or_default();
         if !self.is_over {
             match kind {
@@ -203,10 +210,7 @@ impl<S: GraphSink> Draining<'_, S> {
                 _ => return Err(damaged("events")),
             }
         }
-        // A few are used again, the others go back to the system.
-        if self.spare.len() < 4 {
-            self.spare.push(buffer);
-        }
+        self.spare.push(buffer);
         Ok(true)
     }
 }
@@ -297,7 +301,7 @@ impl Attached {
         let mut looks = false;
         let (mut moved, mut asked) = (Instant::now(), Instant::now());
         loop {
-            if draining.queued < MOST_QUEUED && draining.take(shared)? {
+            if draining.has_room() && draining.take(shared)? {
                 if draining.has_frames && !std::mem::replace(&mut looks, true) {
                     start_look(std::mem::take(&mut draining.frames.threads));
                 }

@@ -37,9 +37,9 @@ mod suits;
 pub const THREAD_NAME: &str = "drdotnet-agent";
 
 pub use agent_wire::{
-    Blocked, Chain, ChainEnd, Class, Fault, Field, Follow, GraphEnd, GraphWay, HeapType, Hello, Layout,
-    LockLayout, Method, Object, ObjectSink, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack, Stage,
-    ThreadEntry, ThreadFrames, ToldFrame, ToldObject, WaitKind, WaitList,
+    Blocked, Chain, ChainEnd, Class, EventReader, Fault, Field, Follow, GraphEnd, GraphWay, HeapType, Hello,
+    Layout, LockLayout, Method, Object, ObjectSink, Owner, Pause, Pending, Pick, Plan, Reason, Sample, Stack,
+    Stage, ThreadEntry, ThreadFrames, ToldEvent, ToldFrame, ToldObject, WaitKind, WaitList,
 };
 pub use async_samples::{AsyncCensus, AsyncSample};
 pub use attach::{Options, attach};

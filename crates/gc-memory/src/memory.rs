@@ -65,20 +65,24 @@ impl<M: Memory> GcMemory<M> {
         memory: M,
         variables: Variables,
         runtime: Option<RuntimeMemory<M>>,
-        whereabouts: Whereabouts,
+        mut whereabouts: Whereabouts,
     ) -> GcMemory<M> {
         let code = runtime.map(|runtime| Code {
             modules: Modules::find(&runtime),
             threads: Threads::find(&runtime, |os_id| whereabouts.place(os_id).stack_pointer),
             runtime,
         });
+        let known = code.as_ref().and_then(|code: &Code<M>| code.threads.as_ref());
+        let list = known.map_or_else(Vec::new, |known| known.list(&memory));
+        whereabouts.prepare(list.iter().map(|thread| thread.os_id).filter(|id| *id != 0));
         GcMemory { memory, variables, code, threads: whereabouts }
     }
 
     /// Copies all that holds objects. To be called while the runtime is suspended, or nothing in it moves.
     ///
-    /// `threads` gives the frames of threads, so that their locals have names; stacks of threads that are not among
-    /// them are read too, as far as the runtime tells of them.
+    /// `threads` gives the frames of threads, so that their locals have names; a thread that is not among them has no
+    /// managed frames and no locals. If it is empty, all threads that the runtime tells of are read, and frames are
+    /// guessed.
     pub fn read_roots(&mut self, threads: &[ThreadFrames]) -> RawRoots {
         let began = Instant::now();
         self.memory.look_anew();

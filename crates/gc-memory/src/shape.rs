@@ -135,3 +135,42 @@ impl Iterator for Stretches<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A method table at 0x100, with what stands before it.
+    struct Table(Vec<u64>);
+
+    impl Memory for Table {
+        fn read(&self, address: u64, into: &mut [u8]) -> bool {
+            let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let start = 0x108 - bytes.len() as u64;
+            let from = address.checked_sub(start).and_then(|from| usize::try_from(from).ok());
+            let part = from.and_then(|from| bytes.get(from..from.checked_add(into.len())?));
+            part.map(|part| into.copy_from_slice(part)).is_some()
+        }
+    }
+
+    fn stretches(words: Vec<u64>, elements: u32) -> (u64, Vec<(u64, u64)>) {
+        let shape = Shape::read(&Table(words), 0x100).expect("a shape");
+        let bytes = shape.bytes(elements);
+        (bytes, shape.stretches(bytes).collect())
+    }
+
+    #[test]
+    fn references_of_objects_arrays_and_arrays_of_structures_are_found() {
+        let head = |flags: u32, base: u64| u64::from(flags) | base << 32;
+        // 48 bytes: references at 8 and 16, and at 32.
+        let class = vec![8u64.wrapping_sub(48), 32, 16u64.wrapping_sub(48), 8, 2, head(HAS_REFERENCES, 48)];
+        assert_eq!(stretches(class, 0), (48, vec![(8, 24), (32, 40)]));
+        // An array of references: all behind its length.
+        let array = vec![24u64.wrapping_neg(), 16, 1, head(HAS_ELEMENTS | HAS_REFERENCES | 8, 24)];
+        assert_eq!(stretches(array, 3), (48, vec![(16, 40)]));
+        // An array of structures of 24 bytes: one reference, then 16 bytes without.
+        let pairs = vec![1 | 16 << 32, 16, 1u64.wrapping_neg(), head(HAS_ELEMENTS | HAS_REFERENCES | 24, 24)];
+        assert_eq!(stretches(pairs, 2), (72, vec![(16, 24), (40, 48)]));
+        assert_eq!(stretches(vec![head(HAS_ELEMENTS | 2, 22)], 5), (32, Vec::new()));
+    }
+}

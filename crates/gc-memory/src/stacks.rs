@@ -66,7 +66,9 @@ pub(crate) fn copy(
     let known = threads.iter().map(|thread| (thread.os_id, thread.stack));
     let unknown = frames.iter().map(|thread| (thread.os_id, None));
     for (os_id, bounds) in known.chain(unknown) {
-        if os_id == 0 || !seen.insert(os_id) {
+        let has_frames =
+            frames.is_empty() || given.get(&os_id).is_some_and(|thread| !thread.frames.is_empty());
+        if os_id == 0 || !has_frames || !seen.insert(os_id) {
             continue;
         }
         let mut frames = given.get(&os_id).map_or_else(Vec::new, |thread| thread.frames.clone());
@@ -127,5 +129,60 @@ impl RawStack {
     fn frame_at(&self, place: u64) -> Option<Frame> {
         let behind = self.frames.partition_point(|frame| frame.sp <= place);
         self.frames.get(behind.saturating_sub(1)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heap_graph::Generation;
+
+    use super::*;
+    use crate::layout::HeapRange;
+
+    /// A stack with a word for each number, from an address on.
+    struct Words(u64, Vec<u64>);
+
+    impl Memory for Words {
+        fn read(&self, address: u64, into: &mut [u8]) -> bool {
+            let bytes: Vec<u8> = self.1.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let from = address.checked_sub(self.0).and_then(|from| usize::try_from(from).ok());
+            let part = from.and_then(|from| bytes.get(from..from.checked_add(into.len())?));
+            part.map(|part| into.copy_from_slice(part)).is_some()
+        }
+    }
+
+    fn heap() -> HeapLayout {
+        let (generation, committed, reserved, heap) = (Generation::Gen0, 0, 0, 0);
+        let range = HeapRange { generation, start: 0x5000, end: 0x6000, committed, reserved, heap };
+        HeapLayout { ranges: vec![range], ..HeapLayout::default() }
+    }
+
+    #[test]
+    fn words_within_the_heap_belong_to_the_frame_below_them() {
+        let memory = Words(0x1000, vec![0x5008, 7, 0x5010, 0x4fff, 0x6000, 0x5018, 0x5018]);
+        let young = Frame { ip: 1, sp: 0x1010 };
+        let old = Frame { ip: 2, sp: 0x1020 };
+        let thread = ThreadFrames { os_id: 9, frames: vec![old, young] };
+        let place = StackPlace { stack_pointer: Some(0x1003), end: Some(0x1038), registers: vec![0x5ff8, 3] };
+        let stacks = copy(&memory, &[], &[thread], |_| place.clone());
+        assert_eq!((stacks.found.len(), stacks.missing), (1, 0));
+        let found = stacks.found[0].references(&heap());
+        // A register, native code below all frames, the younger frame, the older one; each word of a frame once.
+        let expected = [(young, 0x5ff8), (young, 0x5008), (young, 0x5010), (old, 0x5018)];
+        assert_eq!(found, expected.map(|(frame, word)| (Some(frame), word)));
+    }
+
+    #[test]
+    fn threads_without_frames_are_passed_over_when_frames_are_known() {
+        let memory = Words(0x1000, vec![0x5008; 4]);
+        let thread = |os_id| ManagedThread { os_id, stack: Some((0, 0x1020)), ..ManagedThread::default() };
+        let place = StackPlace { stack_pointer: Some(0x1000), ..StackPlace::default() };
+        let with_frames = ThreadFrames { os_id: 2, frames: vec![Frame { ip: 1, sp: 0x1000 }] };
+        let known = copy(&memory, &[thread(1), thread(2)], &[with_frames], |_| place.clone());
+        assert_eq!(known.found.iter().map(|stack| stack.os_id).collect::<Vec<_>>(), [2]);
+        let unknown = copy(&memory, &[thread(0), thread(1), thread(2)], &[], |_| place.clone());
+        assert_eq!(unknown.found.iter().map(|stack| stack.os_id).collect::<Vec<_>>(), [1, 2]);
+        let lost = copy(&memory, &[thread(3)], &[], |_| StackPlace::default());
+        assert_eq!((lost.found.len(), lost.missing), (0, 1));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use heap_graph::Generation;
 use runtime_memory::Memory;
 
 use crate::handles::{Handle, HandleKind};
@@ -11,7 +12,7 @@ use crate::threads::ManagedThread;
 /// Most bytes that are copied in all, elements of one array of a thread, and arrays of threads.
 const MOST_IN_ALL: usize = 16 << 20;
 const MOST_OF_THREAD: usize = 4096;
-const MOST_ARRAYS: usize = 100_000;
+const MOST_ARRAYS: usize = 10_000;
 /// Flags of a type: its objects have elements; it is an array of one dimension.
 const HAS_ELEMENTS: u32 = 0x8000_0000;
 const KIND: u32 = 0x000e_0000;
@@ -81,7 +82,12 @@ pub(crate) fn copy(
     let mut left = MOST_IN_ALL / 8;
     let holding = handles.iter().filter(|it| matches!(it.kind, HandleKind::Strong | HandleKind::Pinned));
     let mut seen = HashSet::new();
-    for handle in holding.filter(|handle| seen.insert(handle.object)) {
+    // Arrays of static fields never move. Looking at every object that a handle holds would take too long.
+    let stays = |object: u64| {
+        heap.find(object)
+            .is_some_and(|range| matches!(range.generation, Generation::Pinned | Generation::Large))
+    };
+    for handle in holding.filter(|handle| stays(handle.object) && seen.insert(handle.object)) {
         let Some(length) = length(memory, heap, handle.object) else { continue };
         tables.is_cut |= length > left;
         tables.shared.extend(elements(memory, handle.object, length.min(left)));

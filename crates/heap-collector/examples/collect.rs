@@ -1,10 +1,10 @@
-//! Collects the heap of a process and says what came: `collect PID`.
+//! Collects the heap of a process and says what came: `collect PID [generations]`.
 
 use std::error::Error;
 
 use discovery::{Options as Find, find};
 use event_session::Going;
-use heap_collector::{Assemblies, Options, Stage, Watch, collect};
+use heap_collector::{Options, ProcessFiles, Stage, Watch, collect};
 use heap_graph::{Dominators, by_type};
 
 struct Print;
@@ -16,19 +16,14 @@ impl Watch for Print {
     }
 }
 
-struct Files(process_view::Process);
-
-impl Assemblies for Files {
-    fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        self.0.read_file(path.as_ref(), 256 << 20).ok()
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let pid = std::env::args().nth(1).ok_or("collect PID")?.parse().map_err(|_| "a pid")?;
     let process = find(pid, &Find { timeout: std::time::Duration::from_secs(3) })?;
     let client = process.client().ok_or("it has no socket")?;
-    let heap = collect(&client, &Options::default(), &Files(process_view::Process::new(pid)), &mut Print)?;
+    let generations = std::env::args().nth(2).is_some_and(|word| word == "generations");
+    let options = Options { generations, ..Options::default() };
+    let files = ProcessFiles::of(process_view::Process::new(pid));
+    let heap = collect(&client, &options, &files, &mut Print)?;
     let mut graph = heap.graph;
     println!(
         "{} objects, {} references, {} bytes, {:?}, {:?}, elapsed {:?}, unnamed {}, stream {} bytes, {:?}",
@@ -54,5 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:?} {:?}", root.kind, root.name);
     }
     println!("garbage {:?}", dominators.garbage());
+    let known = graph.nodes().filter(|&node| graph.generation(node).is_some()).count();
+    println!("{} ranges of generations, {known} objects in them", graph.generations().ranges().len());
+    for range in graph.generations().ranges().iter().take(20) {
+        println!("{range:?}");
+    }
     Ok(())
 }

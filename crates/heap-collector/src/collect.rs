@@ -233,12 +233,7 @@ fn finish(
     }
     let pause = snapshot.pause();
     let handles = snapshot.handles();
-    let (graph, unnamed_types) = snapshot.graph(assemblies).map_err(|error| match error {
-        Error::Graph(heap_graph::Error::LostReferences { announced, given }) => {
-            Error::Incomplete(Missing { references: announced.abs_diff(given), ..Missing::default() })
-        }
-        other => other,
-    })?;
+    let (graph, unnamed_types) = snapshot.graph(assemblies).map_err(incomplete)?;
     Ok(Collected {
         graph,
         handles,
@@ -249,4 +244,14 @@ fn finish(
         unnamed_types,
         granted: driven.granted,
     })
+}
+
+/// References that did not come are a hole in the heap.
+pub(crate) fn incomplete(error: Error) -> Error {
+    match error {
+        Error::Graph(heap_graph::Error::LostReferences { announced, given }) => {
+            Error::Incomplete(Missing { references: announced.abs_diff(given), ..Missing::default() })
+        }
+        other => other,
+    }
 }

@@ -19,16 +19,21 @@
 //! It keeps no file and draws no conclusion; the pause is estimated beforehand by [`estimated_pause`].
 #![forbid(unsafe_code)]
 
+mod agent_events;
+mod by_agent;
 mod collect;
 mod collected;
 mod error;
 mod estimate;
 mod files;
+mod nested;
 mod owners;
 mod room;
 mod snapshot;
 mod take;
+mod told_types;
 mod type_name;
+mod walk;
 
 pub use collect::{Options, Stage, Watch, collect};
 pub use collected::{Collected, Pause};
@@ -37,5 +42,5 @@ pub use estimate::{estimated_pause, heap_at_most};
 pub use files::ProcessFiles;
 pub use owners::Assemblies;
 pub use room::{MemoryLimit, memory_limit, spare_room};
-pub use take::{Collect, LONGEST_UNASKED, Taken, Way, Wish, take};
+pub use take::{Collect, LONGEST_UNASKED, Taken, Way, Wish, take, take_by_events};
 pub use type_name::readable;

@@ -11,6 +11,7 @@ use runtime_events::{GcNumber, RuntimeEvent, heap, loader};
 
 use crate::collected::Pause;
 use crate::error::{Error, Missing};
+use crate::nested::{self, ToldType};
 use crate::owners::{Assemblies, Told, owners};
 use crate::type_name::readable;
 
@@ -66,7 +67,7 @@ pub(crate) struct Snapshot {
     roots: Parts,
     dependent: Parts,
     statics: Vec<Static>,
-    types: HashMap<u64, (u64, String)>,
+    types: HashMap<u64, ToldType>,
     modules: HashMap<u64, String>,
     marks: PauseMarks,
     generations: Vec<heap::GenerationRange>,
@@ -216,7 +217,7 @@ impl Snapshot {
     }
 
     fn owners(&self, assemblies: &dyn Assemblies) -> Vec<Option<String>> {
-        let type_name = |handle: u64| self.types.get(&handle).map_or("", |(_, name)| name.as_str());
+        let type_name = |handle: u64| self.types.get(&handle).map_or("", |told| told.name.as_str());
         let told: Vec<Told<'_>> = self
             .statics
             .iter()
@@ -235,8 +236,11 @@ impl Snapshot {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
-        for (handle, (module, name)) in &self.types {
-            self.builder.name_type(*handle, &readable(name), self.modules.get(module).map(String::as_str));
+        let owners = self.owners(assemblies);
+        nested::complete(&mut self.types, &self.modules, assemblies);
+        for (handle, told) in &self.types {
+            let module = self.modules.get(&told.module).map(String::as_str);
+            self.builder.name_type(*handle, &readable(&told.name), module);
         }
         for range in &self.generations {
             let end = range.start.0.saturating_add(range.used_bytes);
@@ -244,11 +248,11 @@ impl Snapshot {
                 self.builder.generation_range(Address(range.start.0), Address(end), generation);
             }
         }
-        for (root, owner) in self.statics.iter().zip(self.owners(assemblies)) {
+        for (root, owner) in self.statics.iter().zip(owners) {
             let kind = if root.thread_local { RootKind::ThreadStaticField } else { RootKind::StaticField };
             let name = match (owner, self.types.get(&root.type_handle)) {
                 (Some(owner), _) => format!("{}.{}", readable(&owner), root.field),
-                (None, Some((_, name))) => format!("{}: {}", root.field, readable(name)),
+                (None, Some(told)) => format!("{}: {}", root.field, readable(&told.name)),
                 (None, None) => root.field.clone(),
             };
             self.builder.root(kind, Some(&name), Address(root.target))?;
@@ -262,8 +266,9 @@ impl Snapshot {
     }
 }
 
-impl Observer for Snapshot {
-    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+impl Snapshot {
+    /// The next event, and when it came.
+    pub(crate) fn see(&mut self, at_ns: u64, event: &RuntimeEvent<'_>) {
         if self.progress.discard.load(Ordering::Relaxed) {
             return;
         }
@@ -271,16 +276,21 @@ impl Observer for Snapshot {
             RuntimeEvent::ModuleRundown(module) | RuntimeEvent::ModuleLoad(module) => self.module(module),
             RuntimeEvent::Types(types) => {
                 for found in types.iter() {
-                    self.types.entry(found.id.0).or_insert_with(|| (found.module.0, found.name.to_string()));
+                    self.types.entry(found.id.0).or_insert_with(|| ToldType {
+                        module: found.module.0,
+                        token: found.token.0,
+                        name: found.name.to_string(),
+                        element: found.parameters().next().filter(|_| found.flags.is_array()).map(|id| id.0),
+                    });
                 }
             }
             RuntimeEvent::RestartEnd(_) if self.is_complete() => {
-                self.marks.restart.get_or_insert(seen.at_ns);
+                self.marks.restart.get_or_insert(at_ns);
             }
             // The last ones come after the end of the collection, while all threads still stand.
             RuntimeEvent::GenerationRange(range) if self.marks.restart.is_none() => self.generation(range),
             _ if self.is_complete() => {}
-            RuntimeEvent::SuspendBegin(_) => self.marks.suspend = Some(seen.at_ns),
+            RuntimeEvent::SuspendBegin(_) => self.marks.suspend = Some(at_ns),
             RuntimeEvent::GcStart(gc) => {
                 self.running = Some(gc.number);
                 self.generations.clear();
@@ -290,8 +300,14 @@ impl Observer for Snapshot {
                     self.progress.complete.store(true, Ordering::Release);
                 }
             }
-            other => self.heap_event(seen.at_ns, other),
+            other => self.heap_event(at_ns, other),
         }
+    }
+}
+
+impl Observer for Snapshot {
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        self.see(seen.at_ns, event);
     }
 }
 

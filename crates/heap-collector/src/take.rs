@@ -7,6 +7,7 @@ use discovery::DotnetProcess;
 use heap_graph::{HeapGraph, TypeId};
 use process_view::Process;
 
+use crate::by_agent::{Declined, by_agent};
 use crate::collect::{Options, Watch, collect};
 use crate::collected::{Collected, Pause};
 use crate::error::Error;
@@ -94,13 +95,23 @@ pub struct Taken {
 }
 
 /// Takes the heap of a process, by the way that costs it least.
+///
+/// On 9 and newer an agent walks the heap, without a collection, unless one is wished for; on older ones, and where roots
+/// cannot be read from outside, the agent hands on the runtime's events; where no agent can come, they come over the
+/// diagnostics socket, with room for them in the process.
 pub fn take(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Result<Taken, Error> {
-    check(process, wish, Way::Events, NEEDED_FOR_EVENTS)?;
-    by_events(process, wish, watch)
+    let why = match by_agent(process, wish, watch) {
+        Ok(taken) => return Ok(taken),
+        Err(Declined::Finally(error)) => return Err(error),
+        Err(Declined::Because(why)) => why,
+    };
+    let mut taken = take_by_events(process, wish, watch)?;
+    taken.missing.push(format!("it was not taken by an agent in the process, the better way: {why}"));
+    Ok(taken)
 }
 
 /// Refuses what would stop the process too long without a word, or would bring it over its memory limit.
-fn check(process: &DotnetProcess, wish: &Wish, way: Way, needed: u64) -> Result<(), Error> {
+pub(crate) fn check(process: &DotnetProcess, wish: &Wish, way: Way, needed: u64) -> Result<(), Error> {
     // Nobody can tell the pause of a process that /proc does not show; it is not refused, for it may be small.
     let heap = heap_at_most(process);
     if let Some(heap) = heap
@@ -120,7 +131,9 @@ fn check(process: &DotnetProcess, wish: &Wish, way: Way, needed: u64) -> Result<
     Ok(())
 }
 
-fn by_events(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Result<Taken, Error> {
+/// Takes the heap of a process by events over its diagnostics socket: the way that brings nothing into it.
+pub fn take_by_events(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Result<Taken, Error> {
+    check(process, wish, Way::Events, NEEDED_FOR_EVENTS)?;
     let client = process.client().ok_or(Error::NoSocket)?;
     let options =
         Options { buffer_mb: spare_room(process.pid.0), patience: wish.patience, generations: true };
@@ -131,13 +144,7 @@ fn by_events(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Res
 
 impl From<Collected> for Taken {
     fn from(collected: Collected) -> Taken {
-        let mut missing = vec![
-            "handles, local variables and the finalizer queue have no names: the runtime's events give none"
-                .to_owned(),
-        ];
-        if collected.graph.generations().is_empty() {
-            missing.push("the runtime did not tell where its generations lie".to_owned());
-        }
+        let missing = lacks(&collected.graph);
         Taken {
             graph: collected.graph,
             handles: collected.handles,
@@ -151,4 +158,16 @@ impl From<Collected> for Taken {
             unnamed_types: collected.unnamed_types,
         }
     }
+}
+
+/// What a graph lacks that was made of the runtime's events.
+pub(crate) fn lacks(graph: &HeapGraph) -> Vec<String> {
+    let mut missing = vec![
+        "handles, local variables and the finalizer queue have no names: the runtime's events give none"
+            .to_owned(),
+    ];
+    if graph.generations().is_empty() {
+        missing.push("the runtime did not tell where its generations lie".to_owned());
+    }
+    missing
 }

@@ -69,6 +69,17 @@ fn a_type_with_a_very_long_name_and_very_many_types_are_told() {
     assert!(longest >= 25_000, "{longest}");
 }
 
+#[test]
+fn a_long_list_is_told_with_all_its_references() {
+    for runtime in OURS {
+        let (target, process) = museum(runtime, &["elements=1500000"]);
+        let known = Known::of(taken(&process).graph);
+        check(&known, &target);
+        let array = known.members("Museum.Element[]")[0];
+        assert_eq!(known.graph.references(array).len(), 1_500_000, "{runtime}");
+    }
+}
+
 /// Kills the program in the middle of its heap.
 struct Killing<'t> {
     target: &'t testbed::Target,

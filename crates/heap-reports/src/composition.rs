@@ -1,9 +1,9 @@
-//! What a heap is made of: its generations, and what nobody holds.
+//! What a heap is made of: its generations with their holes, and what nobody holds.
 
 use std::collections::BTreeMap;
 
 use heap_graph::{Generation, Totals};
-use model::{Body, Column, Section, Table, Unit};
+use model::{Body, Cell, Column, Section, Table, Unit};
 
 use crate::look::Look;
 use crate::roots::share;
@@ -14,37 +14,54 @@ pub(crate) fn composition(look: &Look) -> Section {
         Column::new("bytes", "Bytes", Unit::Bytes),
         Column::new("share", "Share", Unit::Percent),
         Column::new("objects", "Objects", Unit::Count),
+        Column::new("holes", "Holes", Unit::Bytes),
         Column::new("part", "Part", Unit::Text),
     ]);
     let all = look.graph.total_size();
-    let mut row = |totals: Totals, part: &str| {
+    let mut row = |totals: Totals, holes: Cell, part: &str| {
         if totals.objects > 0 {
-            table.push([
-                totals.bytes.into(),
-                share(totals.bytes, all).into(),
-                totals.objects.into(),
-                part.into(),
-            ]);
+            let share = share(totals.bytes, all);
+            table.push([totals.bytes.into(), share.into(), totals.objects.into(), holes, part.into()]);
         }
     };
-    for (generation, totals) in by_generation(look) {
-        row(totals, generation.map_or("alive", Generation::label));
+    let Parts { live, mut holes } = parts(look);
+    for generation in Generation::ALL {
+        let totals = live.get(&Some(generation)).copied().unwrap_or_default();
+        row(totals, holes.remove(&generation).into(), generation.label());
     }
-    row(look.dominators.garbage(), "held by no root that is known");
-    Section::new("composition", "What it is made of", Body::Table(table))
+    let rest =
+        if live.keys().any(Option::is_some) { "alive, of no generation that is known" } else { "alive" };
+    row(live.get(&None).copied().unwrap_or_default(), Cell::Missing, rest);
+    row(look.dominators.garbage(), Cell::Missing, "held by no root that is known");
+    Section::new("composition", "What the heap is made of", Body::Table(table))
 }
 
-/// Live objects by generation, those of none first: all of them, when the generations are not known.
-fn by_generation(look: &Look) -> BTreeMap<Option<Generation>, Totals> {
-    let mut parts: BTreeMap<Option<Generation>, Totals> = BTreeMap::new();
+struct Parts {
+    /// Live objects by generation; all of them in none, when the generations are not known.
+    live: BTreeMap<Option<Generation>, Totals>,
+    /// Bytes between objects, in the ranges of each generation.
+    holes: BTreeMap<Generation, u64>,
+}
+
+fn parts(look: &Look) -> Parts {
+    let (mut live, mut holes) = (BTreeMap::new(), BTreeMap::new());
     if look.graph.generations().is_empty() {
-        parts.insert(None, look.dominators.reachable());
-        return parts;
+        live.insert(None, look.dominators.reachable());
+        return Parts { live, holes };
     }
-    for node in look.graph.nodes().filter(|&node| look.dominators.is_reachable(node)) {
-        let totals = parts.entry(look.graph.generation(node)).or_default();
-        totals.objects += 1;
-        totals.bytes = totals.bytes.saturating_add(look.graph.size(node));
+    for range in look.graph.generations().ranges() {
+        *holes.entry(range.generation).or_default() += range.end.0 - range.start.0;
     }
-    parts
+    for node in look.graph.nodes() {
+        let (generation, size) = (look.graph.generation(node), look.graph.size(node));
+        if let Some(left) = generation.and_then(|generation| holes.get_mut(&generation)) {
+            *left = left.saturating_sub(size);
+        }
+        if look.dominators.is_reachable(node) {
+            let totals: &mut Totals = live.entry(generation).or_default();
+            totals.objects += 1;
+            totals.bytes = totals.bytes.saturating_add(size);
+        }
+    }
+    Parts { live, holes }
 }

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use heap_graph::{Address, GraphBuilder, HeapGraph, RootKind};
-use heap_reports::{Look, NoType, Origin, choose_types, growth, heap, paths, suspects};
+use heap_graph::{Address, Generation, GraphBuilder, HeapGraph, RootKind};
+use heap_reports::{
+    Look, NoMatch, NoType, Origin, choose_types, growth, heap, overview, paths, suspects, types,
+};
 use model::{Cost, ProcessId, Report, Severity, Target};
 use reports::{TerminalStyle, terminal};
 
@@ -173,4 +175,81 @@ fn sizes_over_two_and_four_gigabytes_stay_right_through_a_file() {
     assert_eq!(look.types[0].retained, look.live_bytes());
     let report = heap(&look, &origin(), 5);
     assert!(report.summary.contains("17.2 GB"), "{}", report.summary);
+}
+
+#[test]
+fn generations_are_told_with_their_holes() {
+    let mut builder = GraphBuilder::new();
+    let order = builder.add_type("Shop.Order", None);
+    let places = [(0x1000, 100), (0x1400, 200), (0x2000, 300), (0x9000, 50), (0xA000, 60)];
+    for (place, size) in places {
+        builder.object(Address(place), order, size, 0).unwrap();
+    }
+    for (place, _) in &places[..4] {
+        builder.root(RootKind::StrongHandle, None, Address(*place)).unwrap();
+    }
+    builder.generation_range(Address(0x1000), Address(0x1800), Generation::Gen0);
+    builder.generation_range(Address(0x2000), Address(0x2200), Generation::Large);
+    builder.generation_range(Address(0x3000), Address(0x3800), Generation::Gen2);
+    let look = Look::of(builder.finish().unwrap());
+    let report = overview(&look, &origin(), 5, Vec::new(), "");
+    let model::Body::Table(table) = &report.sections[0].body else { panic!("no table") };
+    let rows: Vec<_> = table.rows.iter().map(|row| (&row[0], &row[3], &row[4])).collect();
+    let bytes = |number: u64| model::Cell::Number(number);
+    let (missing, none) = (model::Cell::Missing, model::Cell::Missing);
+    assert_eq!(rows[0], (&bytes(300), &bytes(0x800 - 300), &"generation 0".into()));
+    assert_eq!(rows[1], (&bytes(300), &bytes(0x200 - 300), &"large objects".into()));
+    assert_eq!(rows[2], (&bytes(50), &missing, &"alive, of no generation that is known".into()));
+    assert_eq!(rows[3], (&bytes(60), &none, &"held by no root that is known".into()));
+    assert_eq!(rows.len(), 4, "a generation without objects is not told");
+}
+
+#[test]
+fn types_are_listed_by_a_part_of_their_names() {
+    let look = Look::of(shop(100));
+    let report = types(&look, &origin(), "ORDER", 1).unwrap();
+    let model::Body::Table(table) = &report.sections[0].body else { panic!("no table") };
+    assert_eq!((table.rows.len(), table.omitted_rows), (1, 2));
+    assert!(
+        report.summary.starts_with("3 types with 'ORDER' in their names have 102 live objects"),
+        "{}",
+        report.summary
+    );
+    assert_eq!(types(&look, &origin(), "Shop.Ordr", 1).unwrap_err().0[0], "Shop.Order");
+    assert_eq!(types(&look, &origin(), "Zebra", 1).unwrap_err(), NoMatch(Vec::new()));
+    let all = types(&look, &origin(), "", 100).unwrap().summary;
+    assert!(all.contains("100 % of what is alive"), "{all}");
+}
+
+#[test]
+fn a_list_of_a_million_links_is_told_in_every_report() {
+    let look = Look::of(chain(1_000_000));
+    let report = overview(&look, &origin(), 20, Vec::new(), "");
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    let jobs = choose_types(&look, "Job").unwrap();
+    assert!(paths(&look, &origin(), &jobs, 10).summary.starts_with("1,000,000 Jobs.Job with 1 GB"));
+    assert!(growth(&look, &look, &origin(), 20).findings.is_empty());
+    assert_eq!(suspects(&look, 5)[0].holds.unwrap().1.objects, 1_000_000);
+}
+
+/// An array of so many references to one object, as a list that is filled with one value.
+fn list(elements: u32) -> HeapGraph {
+    let mut builder = GraphBuilder::new();
+    let array = builder.add_type("Shop.Order[]", None);
+    let order = builder.add_type("Shop.Order", None);
+    builder.object(Address(0x1000), array, 24 + 8 * u64::from(elements), elements).unwrap();
+    (0..elements).for_each(|_| builder.reference(Address(0x100)).unwrap());
+    builder.object(Address(0x100), order, 40, 0).unwrap();
+    builder.root(RootKind::StaticField, Some("Shop.Till.s_open"), Address(0x1000)).unwrap();
+    builder.finish().unwrap()
+}
+
+#[test]
+fn a_list_of_fifty_million_elements_is_told_in_every_report() {
+    let look = Look::of(list(50_000_000));
+    assert_eq!(look.live_bytes(), 24 + 8 * 50_000_000 + 40);
+    assert_eq!(look.types[0].retained, look.live_bytes());
+    let orders = choose_types(&look, "Order").unwrap();
+    assert!(paths(&look, &origin(), &orders, 10).summary.starts_with("1 Shop.Order with 40 B"));
+    assert_eq!(overview(&look, &origin(), 20, Vec::new(), "").findings.len(), 1);
 }

@@ -69,6 +69,7 @@ pub use blame::method as culprit_of;
 pub use error::ProfilerError;
 pub use event_stacks::{EventStacks, event_stacks};
 pub use heap_collector::Error as HeapError;
+pub use heap_composition::memory_of;
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, EarlierHeap, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};

@@ -2,6 +2,7 @@
 
 mod support;
 
+use model::Severity;
 use profilers::{Engine, PROFILERS};
 use support::look;
 use testbed::{Kind, Runtime, patients};
@@ -34,7 +35,9 @@ fn is_healthy_on(control: &str, runtime: Runtime) {
     let profilers = PROFILERS.iter().map(|profiler| profiler.spec());
     for profiler in profilers.filter(|spec| spec.engine != Engine::Proc).map(|spec| spec.id) {
         let report = look(profiler, &target, 2.0, &[]);
-        assert!(report.findings.is_empty(), "{profiler} on {runtime}: {:?}", report.findings);
+        // What is worth knowing is no complaint: a cache holds much of a healthy heap.
+        let complaints = report.findings.iter().filter(|finding| finding.severity != Severity::Info);
+        assert_eq!(complaints.count(), 0, "{profiler} on {runtime}: {:?}", report.findings);
         assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
     }
 }

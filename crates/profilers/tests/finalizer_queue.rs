@@ -35,10 +35,26 @@ fn what_waits_is_told_by_type() {
                     && matches!(numbers[..], [now, before, _, kept] if now > before && kept >= now * 32 * 1024)
             })
         };
-        let report = look_until("finalizer-queue", &target, 1.5, &[], has_surfaces);
+        let report = look_until("finalizer-queue", &target, 1.5, &["kept=yes"], has_surfaces);
         println!("{runtime}\n{}", show(&report));
         let finding = &report.findings[0];
         assert!(finding.evidence.iter().any(|it| it.seen.contains("waits for a lock")), "{finding:?}");
+    }
+}
+
+/// Read from outside, the queue is that of the process: no collection of ours fills it.
+#[test]
+fn nothing_is_collected_unless_it_is_asked_for() {
+    for runtime in EVERY {
+        let target = shared().target("blocked-finalizer", runtime).start().expect("the patient starts");
+        let has_surfaces = |report: &Report| {
+            rows(report, "queue")
+                .iter()
+                .any(|row| row[0] == Cell::from("Media.Surface") && row[4] == Cell::Missing)
+        };
+        let report = look_until("finalizer-queue", &target, 1.5, &[], has_surfaces);
+        println!("{runtime}\n{}", show(&report));
+        assert!(!report.notes.iter().any(|note| note.contains("forced")), "{:?}", report.notes);
     }
 }
 

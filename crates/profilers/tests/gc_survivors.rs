@@ -60,11 +60,11 @@ fn what_a_static_field_holds_hangs_on_it() {
 /// Objects that refer to each other in long chains: one line for each type, whatever their number.
 #[test]
 fn long_chains_are_short_trees() {
-    let target = testbed::shared().target("long-gc-pauses", Runtime::Net9).start().unwrap();
+    let target = testbed::shared().target("long-gc-pauses", Runtime::Net9).arg("objects=300000").start().unwrap();
     let report = look("gc-survivors", &target, 1.0, &["allow-pause=yes", "rows=100000", "threshold=0"]);
     let top = tree(&report);
     adds_up(top);
-    assert!(number(&top.values[1]) > 1_000_000, "{}", report.summary);
+    assert!(number(&top.values[1]) > 300_000, "{}", report.summary);
 }
 
 #[test]
@@ -75,10 +75,6 @@ fn a_strangers_program_is_told_too() {
     adds_up(top);
     assert!(number(&top.values[1]) > 10_000, "{}", report.summary);
     assert!(find(top, "static fields").is_some(), "{top:#?}");
-    assert!(
-        report.findings.iter().all(|finding| finding.severity == Severity::Info),
-        "{:?}",
-        report.findings
-    );
+    assert!(report.findings.iter().all(|finding| finding.severity == Severity::Info), "{:?}", report.findings);
     assert!(target.is_alive());
 }

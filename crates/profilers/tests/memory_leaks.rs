@@ -9,7 +9,7 @@ use std::time::Duration;
 use heap_graph::HeapGraph;
 use model::{Confidence, Finding, Report, Timestamp};
 use profilers::{Control, EarlierHeap, Run, Settings, Stop, by_id, run};
-use support::{look, look_until, process};
+use support::{is_silent_on_healthy_programs, look, look_until, process};
 use testbed::{Runtime, Target, shared};
 
 const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
@@ -128,6 +128,11 @@ fn a_strangers_program_does_not_leak() {
     let report = look("memory-leaks", &target, 2.0, &[]);
     assert!(report.findings.is_empty(), "{}", show(&report));
     assert!(target.is_alive());
+}
+
+#[test]
+fn healthy_programs_do_not_leak() {
+    is_silent_on_healthy_programs("memory-leaks", APART);
 }
 
 /// Keeps heaps as a session does.

@@ -105,7 +105,7 @@ impl<'a> Names<'a> {
     }
 
     /// The type around a type; the table is sorted by the inner one.
-    fn outer(&self, inner: usize) -> Option<usize> {
+    pub(crate) fn outer(&self, inner: usize) -> Option<usize> {
         let (mut low, mut high) = (1, self.tables.rows(NESTED_CLASS) + 1);
         while low < high {
             let middle = low.midpoint(high);

@@ -1,6 +1,6 @@
-//! Tries the agent by hand: `agent-probe PID [threads|stacks|hold|visits|walks|locks|deadlines]`.
+//! Tries the agent by hand: `agent-probe PID [threads|stacks|heap|hold|visits|walks|locks|deadlines]`.
 //!
-//! `hold` says `attached` and stays until standard input ends. The last four are for measurements, as often as a number
+//! `heap` says `telling` while the heap is told, and reads no more of it. `hold` says `attached` and stays until standard input ends. The last four are for measurements, as often as a number
 //! after them says: `visits` come, ask for stacks and leave; `walks` and `locks` ask again and again during one visit; `deadlines` let
 //! the agent's time run out. They print a line of nanoseconds per round.
 
@@ -8,9 +8,12 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use agent_host::{AgentError, Attached, Options, attach, find_lock_layout};
+use agent_host::{
+    AgentError, Attached, GraphOrder, GraphSink, GraphWay, ObjectSink, Options, ToldObject, attach,
+    find_lock_layout,
+};
 
-const USAGE: &str = "usage: agent-probe PID [threads|stacks|hold|visits|walks|locks|deadlines] [ROUNDS]";
+const USAGE: &str = "usage: agent-probe PID [threads|stacks|heap|hold|visits|walks|locks|deadlines] [ROUNDS]";
 /// How long an agent may stay whose time is to run out.
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -41,7 +44,7 @@ fn visit(pid: model::ProcessId, what: &str, rounds: u32) -> Result<(), Box<dyn s
         "walks" => return Ok(walks(rounds, come)?),
         "locks" => return Ok(locks(pid, rounds, come)?),
         "deadlines" => return Ok(deadlines(rounds, come)?),
-        "threads" | "stacks" | "hold" => {}
+        "threads" | "stacks" | "heap" | "hold" => {}
         _ => return Err(USAGE.into()),
     }
     let mut attached = come(&Options::default())?;
@@ -65,12 +68,42 @@ fn answer(attached: &mut Attached, what: &str) -> Result<(), AgentError> {
             }
             println!("{:?}", answer.pause);
         }
+        "heap" => {
+            let order = GraphOrder {
+                way: GraphWay::Walk,
+                longest: Duration::from_secs(60),
+                look: Duration::ZERO,
+                most_bytes: u64::MAX,
+            };
+            println!("{:?}", attached.heap_graph(&order, &mut Unread, |_| ())?.end);
+        }
         "hold" => {
             let _ = io::stdin().lock().lines().count();
         }
         _ => println!("{:?}", attached.threads()?),
     }
     Ok(())
+}
+
+/// Is told of a heap and waits for the end of standard input.
+struct Unread;
+
+impl ObjectSink for Unread {
+    fn object(&mut self, _: ToldObject) -> bool {
+        println!("telling");
+        let _ = io::stdin().lock().lines().count();
+        true
+    }
+
+    fn reference(&mut self, _: u64) -> bool {
+        true
+    }
+}
+
+impl GraphSink for Unread {
+    fn goes_on(&mut self, _: u64) -> bool {
+        true
+    }
 }
 
 /// From the wish to the first answer, and from the farewell to the end, each round.

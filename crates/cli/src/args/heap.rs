@@ -73,7 +73,7 @@ pub struct TypesArgs {
     #[command(flatten)]
     pub whose: Whose,
     /// Only types with this in their names, in whatever case
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub filter: String,
     /// How many types to show
     #[arg(long, value_name = "N", default_value_t = 40)]

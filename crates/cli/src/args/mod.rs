@@ -105,7 +105,7 @@ pub enum Command {
     /// What the memory of a process is made of, what holds it, what grew
     #[command(override_usage = heap::USAGE, after_help = heap::HELP)]
     Heap(heap::HeapArgs),
-    /// The same with .gcdump files, as dotnet-gcdump is called
+    /// The heap of a process in .gcdump files, called as dotnet-gcdump is
     Gcdump(GcdumpArgs),
     /// Let a process write a core dump of itself
     Dump(DumpArgs),

@@ -67,7 +67,7 @@ fn explain(error: Error, who: &str, buffer_mb: Option<u32>) -> Failure {
                     "--buffer {}   gives it more room (in its own memory, for as long as the collection takes)",
                     u64::from(buffer) * 4
                 )),
-                None => failure,
+                None => failure.next("drdotnet gcdump collect -p PID --buffer 4096   gives it more room, and writes a file"),
             };
             failure.next("try again when the machine has a processor to spare for this tool")
         }

@@ -138,11 +138,10 @@ fn strings(seen: &Seen, settings: &Settings) -> Section {
 fn holders(seen: &Seen) -> Section {
     let mut table = Table::new([
         Column::new("copies", "Copies", Unit::Count),
-        Column::new("bytes", "Bytes", Unit::Bytes),
         Column::new("held", "Held by", Unit::Text),
     ]);
     for held in &seen.held {
-        table.push([Cell::from(held.copies), Cell::from(held.bytes), Cell::from(held.path.clone())]);
+        table.push([Cell::from(held.copies), Cell::from(held.path.clone())]);
     }
     Section::new("holders", "Who holds strings of which there are several", Body::Table(table))
 }

@@ -1,7 +1,6 @@
 //! `duplicate-strings`: which strings are on the heap many times, what that wastes, and who holds them.
 
 mod answer;
-mod memory;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -13,12 +12,12 @@ use heap_graph::{HeapGraph, NodeId, ShortestPaths, shapes_to};
 use model::{Culprit, WindowEnd};
 
 use crate::heap::holders::{culprit, path_words};
+use crate::heap::memory::{Inside, Outside, size_on_heap};
 use crate::heap::{self, ALLOW_PAUSE};
 use crate::inside;
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
 
-use memory::{Inside, Outside};
 use strings::{Equal, Found, Reader, size_of};
 
 /// Finds strings that are there many times.
@@ -58,7 +57,6 @@ static SPEC: Spec = Spec {
 struct Held {
     path: String,
     copies: u64,
-    bytes: u64,
     culprit: Option<Culprit>,
 }
 
@@ -163,7 +161,7 @@ fn see(graph: &HeapGraph, paths: &ShortestPaths, found: &Found, top: usize) -> S
         read: found.read,
         different: found.different,
         string_bytes: found.bytes,
-        heap_bytes: graph.total_size(),
+        heap_bytes: graph.nodes().map(|node| size_on_heap(graph, node)).sum(),
         wasted: found.wasted(),
         repeated: found.equal.len() as u64,
         worst: found.equal.iter().take(top).map(|equal| duplicate(graph, paths, equal)).collect(),
@@ -195,7 +193,6 @@ fn held(
     let ways = shapes.shapes.iter().map(|shape| Held {
         path: path_words(graph, shape),
         copies: shape.objects,
-        bytes: shape.bytes,
         culprit: culprit(graph, shape),
     });
     (ways.collect(), shapes.others.objects)

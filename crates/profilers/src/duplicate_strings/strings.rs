@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use heap_graph::{HeapGraph, NodeId};
 
-use super::memory::Memory;
+use crate::heap::memory::{Memory, read_objects, size_on_heap};
 
 /// Where the length is, and the letters.
 const LENGTH: usize = 8;
@@ -21,8 +21,6 @@ const LETTERS: usize = 12;
 const BESIDE: u64 = 22;
 /// Bits of an object's first word that are no part of its type.
 const MARKS: u64 = 7;
-/// Strings that lie no further apart are read at once.
-const GAP: u64 = 4096;
 /// Letters of a string that are shown.
 const SHOWN: usize = 200;
 /// Copies that are tried for the letters.
@@ -113,21 +111,18 @@ impl<'a, M: Memory> Reader<'a, M> {
     /// Of these strings.
     pub(super) fn find(mut self, mut strings: Vec<NodeId>, top: usize) -> Found {
         strings.sort_unstable_by_key(|node| self.graph.address(*node));
-        let bytes = strings.iter().map(|node| self.size(*node)).fold(0, u64::saturating_add);
-        let mut rest = &strings[..];
-        let mut window = Vec::new();
-        while let Some((first, _)) = rest.split_first() {
-            let count = self.near(rest);
-            let (now, later) = rest.split_at(count);
-            rest = later;
-            if count == 0 {
-                // Longer than what is read at once.
-                rest = rest.get(1..).unwrap_or_default();
-                self.long(*first);
-            } else {
-                self.together(now, &mut window);
+        let bytes = strings.iter().map(|node| size_on_heap(self.graph, *node)).fold(0, u64::saturating_add);
+        let mut long = Vec::new();
+        let (class, keys, hashed) = (self.class, &self.keys, &mut self.hashed);
+        let each = |node: NodeId, string: &[u8]| {
+            if let Some(letters) = check(class, string, string.len() as u64)
+                && let Some(text) = string.get(LETTERS..LETTERS + letters_bytes(letters))
+            {
+                hashed.push(Hashed { hash: hash(keys, text), node, letters });
             }
-        }
+        };
+        self.fetched = read_objects(self.graph, self.memory, &strings, each, |_, node| long.push(node));
+        long.into_iter().for_each(|node| self.long(node));
         let read = self.hashed.len() as u64;
         self.hashed.sort_unstable_by_key(|it| (it.hash, it.letters, it.node));
         let mut found = Found { strings: strings.len() as u64, bytes, read, ..Found::default() };
@@ -147,67 +142,6 @@ impl<'a, M: Memory> Reader<'a, M> {
         found
     }
 
-    /// What the graph says of a string's size, as it lies on the heap.
-    fn size(&self, node: NodeId) -> u64 {
-        self.graph.size(node).next_multiple_of(8)
-    }
-
-    /// How many of these can be read at once.
-    fn near(&self, strings: &[NodeId]) -> usize {
-        let Some(start) = strings.first().map(|node| self.graph.address(*node).0) else { return 0 };
-        let longest = self.memory.longest() as u64;
-        let mut end = start;
-        let fits = strings.iter().take_while(|node| {
-            let at = self.graph.address(**node).0;
-            let fits = at.saturating_sub(end) <= GAP
-                && at.saturating_add(self.size(**node)).saturating_sub(start) <= longest;
-            end = at.saturating_add(self.size(**node));
-            fits
-        });
-        fits.count()
-    }
-
-    fn together(&mut self, strings: &[NodeId], window: &mut Vec<u8>) {
-        let (Some(first), Some(last)) = (strings.first(), strings.last()) else { return };
-        let start = self.graph.address(*first).0;
-        let end = self.graph.address(*last).0.saturating_add(self.size(*last));
-        window.resize(usize::try_from(end.saturating_sub(start)).unwrap_or(0), 0);
-        self.fetched += window.len() as u64;
-        if !self.memory.read(start, window) {
-            // A part of it is gone; perhaps not all.
-            if strings.len() > 1 {
-                let (one, other) = strings.split_at(strings.len() / 2);
-                self.together(one, window);
-                self.together(other, window);
-            }
-            return;
-        }
-        for node in strings {
-            let at = self.graph.address(*node).0 - start;
-            let string = usize::try_from(at).ok().and_then(|at| window.get(at..));
-            let string = string.and_then(|rest| rest.get(..usize::try_from(self.size(*node)).ok()?));
-            let Some(letters) = string.and_then(|string| self.check(string, *node)) else { continue };
-            let text = string.and_then(|string| string.get(LETTERS..LETTERS + letters_bytes(letters)));
-            let hash = self.hash(text.unwrap_or_default());
-            self.hashed.push(Hashed { hash, node: *node, letters });
-        }
-    }
-
-    /// In the same parts as a string that is read in parts.
-    fn hash(&self, letters: &[u8]) -> u64 {
-        let mut hasher = self.keys.build_hasher();
-        letters.chunks(PART).for_each(|part| hasher.write(part));
-        hasher.finish()
-    }
-
-    /// The number of its letters, if there is a string of this size.
-    fn check(&self, head: &[u8], node: NodeId) -> Option<u32> {
-        let class = u64::from_le_bytes(*head.first_chunk()?) & !MARKS;
-        let letters = u32::from_le_bytes(*head.get(LENGTH..)?.first_chunk()?);
-        let is_string = self.class.is_none_or(|known| known == class);
-        (is_string && size_of(letters) == self.size(node)).then_some(letters)
-    }
-
     /// A string that is longer than what is read at once.
     fn long(&mut self, node: NodeId) {
         let address = self.graph.address(node).0;
@@ -215,7 +149,7 @@ impl<'a, M: Memory> Reader<'a, M> {
         if !self.memory.read(address, &mut head) {
             return;
         }
-        let Some(letters) = self.check(&head, node) else { return };
+        let Some(letters) = check(self.class, &head, size_on_heap(self.graph, node)) else { return };
         let mut hasher = self.keys.build_hasher();
         let mut left = letters_bytes(letters);
         let mut at = address + LETTERS as u64;
@@ -239,13 +173,13 @@ impl<'a, M: Memory> Reader<'a, M> {
         let shown = letters_bytes(letters).min(2 * SHOWN);
         let mut bytes = vec![0; LETTERS + shown];
         if !self.memory.read(self.graph.address(node).0, &mut bytes)
-            || self.check(&bytes, node) != Some(letters)
+            || check(self.class, &bytes, size_on_heap(self.graph, node)) != Some(letters)
         {
             return None;
         }
         let text = bytes.get(LETTERS..)?;
         // Another one of the same length may lie there by now.
-        if letters_bytes(letters) == shown && self.hash(text) != equal.hash {
+        if letters_bytes(letters) == shown && hash(&self.keys, text) != equal.hash {
             return None;
         }
         let units = text.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
@@ -256,6 +190,21 @@ impl<'a, M: Memory> Reader<'a, M> {
         }
         Some(text)
     }
+}
+
+/// In the same parts as a string that is read in parts.
+fn hash(keys: &RandomState, letters: &[u8]) -> u64 {
+    let mut hasher = keys.build_hasher();
+    letters.chunks(PART).for_each(|part| hasher.write(part));
+    hasher.finish()
+}
+
+/// The number of its letters, if there is a string of this size.
+fn check(class: Option<u64>, head: &[u8], size: u64) -> Option<u32> {
+    let found = u64::from_le_bytes(*head.first_chunk()?) & !MARKS;
+    let letters = u32::from_le_bytes(*head.get(LENGTH..)?.first_chunk()?);
+    let is_string = class.is_none_or(|class| class == found);
+    (is_string && size_of(letters) == size).then_some(letters)
 }
 
 fn letters_bytes(letters: u32) -> usize {

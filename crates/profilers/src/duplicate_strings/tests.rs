@@ -7,10 +7,10 @@ use heap_graph::{Address, GraphBuilder, HeapGraph, NodeId};
 use model::{Cost, Culprit, CulpritKind, Pauses, Redaction, Severity, WindowEnd};
 
 use super::answer::{About, answer};
-use super::memory::Memory;
 use super::strings::{Equal, Found, Reader, size_of};
 use super::{Duplicate, Held, SPEC, Seen};
 use crate::Settings;
+use crate::heap::memory::Memory;
 use crate::profiler::Answer;
 use crate::specimen::{check, ids, report};
 
@@ -28,11 +28,10 @@ fn about() -> About {
     }
 }
 
-fn held(path: &str, copies: u64, bytes: u64) -> Held {
+fn held(path: &str, copies: u64) -> Held {
     Held {
         path: path.to_owned(),
         copies,
-        bytes,
         culprit: Some(Culprit::new(CulpritKind::Field, "Shop.Cache.items")),
     }
 }
@@ -53,24 +52,18 @@ fn seen(wasted: u64) -> Seen {
         wasted,
         repeated: 311,
         worst: vec![
-            duplicate(
-                Some("Free and Hanseatic City of Hamburg"),
-                34,
-                60_000,
-                vec![held(cache, 60_000, 5 * MEGABYTE)],
-                0,
-            ),
+            duplicate(Some("Free and Hanseatic City of Hamburg"), 34, 60_000, vec![held(cache, 60_000)], 0),
             duplicate(
                 Some("Germany"),
                 7,
                 60_200,
-                vec![held(cache, 60_000, 2_400_000), held("strong handle > object[]", 120, 4_800)],
+                vec![held(cache, 60_000), held("strong handle > object[]", 120)],
                 80,
             ),
-            duplicate(Some(""), 0, 900, vec![held(cache, 900, 21_600)], 0),
-            duplicate(None, 90, 12, vec![held("local variable", 12, 2_500)], 0),
+            duplicate(Some(""), 0, 900, vec![held(cache, 900)], 0),
+            duplicate(None, 90, 12, vec![held("local variable", 12)], 0),
         ],
-        held: vec![held(cache, 121_000, 7_400_000), held("strong handle > object[]", 300, 12_000)],
+        held: vec![held(cache, 121_000), held("strong handle > object[]", 300)],
         by_agent: false,
     }
 }

@@ -129,9 +129,9 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
         }
     };
     finding = finding.evidence("Waiting", format!("{count}, {} before", count_words(before)));
-    if seen.kept > 0 {
-        finding = finding
-            .evidence("Kept alive", format!("{} by the queue alone", bytes_words(fraction(seen.kept))));
+    if let Some(kept) = seen.kept {
+        let kept = bytes_words(fraction(kept));
+        finding = finding.evidence("Kept alive", format!("{kept} by the queue alone"));
     }
     match verdict {
         Verdict::Blocked => finding
@@ -157,7 +157,7 @@ fn table(seen: &Seen, top: usize) -> Section {
             Cell::from(row.now),
             Cell::from(row.before),
             Cell::from(row.bytes),
-            Cell::from(row.retained),
+            row.retained.map_or(Cell::Missing, Cell::from),
         ]);
     }
     table.omitted_rows = seen.rows.len().saturating_sub(top) as u64;
@@ -166,6 +166,13 @@ fn table(seen: &Seen, top: usize) -> Section {
 
 fn notes(seen: &Seen) -> Vec<String> {
     let mut notes = Vec::new();
+    if seen.kept.is_none() {
+        notes.push(
+            "The queue was read from outside, out of the collector's tables, while the process ran; --set kept=yes takes the \
+             heap and tells what it keeps alive."
+                .to_owned(),
+        );
+    }
     if seen.collections > 0 {
         notes.push(
             "A collection puts all objects into the queue that it finds dead and that have a finalizer; those that the \

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use heap_collector::Taken;
-use heap_graph::{Dominators, HeapGraph, NodeId, RootKind};
+use heap_graph::{Dominators, RootKind};
 use model::{Cost, Frame, WindowEnd};
 
+use super::tables::Tables;
 use crate::ProfilerError;
 use crate::blame;
-use crate::heap;
+use crate::heap::{self, memory::size_on_heap};
+use crate::inside::monitor_waits::{self, MonitorWaits};
 use crate::inside::{self, Namer, Native, Seen as Thread, Unnamed};
 use crate::profiler::{Run, Stop};
 
@@ -28,7 +29,7 @@ pub(super) struct Row {
     pub(super) now: u64,
     /// Of those now: their own bytes, and what they alone keep alive.
     pub(super) bytes: u64,
-    pub(super) retained: u64,
+    pub(super) retained: Option<u64>,
 }
 
 /// The thread that runs finalizers.
@@ -52,8 +53,8 @@ pub(super) struct Seen {
     pub(super) rows: Vec<Row>,
     /// How many wait at the first and at the second look.
     pub(super) waiting: (u64, u64),
-    /// What only the queue keeps alive, at the second look.
-    pub(super) kept: u64,
+    /// What only the queue keeps alive, at the second look, if the heap was taken for it.
+    pub(super) kept: Option<u64>,
     pub(super) before: Option<Finalizer>,
     pub(super) now: Option<Finalizer>,
     /// Whether the thread stood in one place from one look to the other, and did nothing.
@@ -71,26 +72,67 @@ pub(super) struct Spent {
     pub(super) end: WindowEnd,
 }
 
-/// One look: the stacks first, because a collection wakes the thread.
+/// Objects of a type that wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+    pub(super) retained: u64,
+}
+
+/// One look.
 struct Look {
     threads: Unnamed,
-    taken: Taken,
+    waits: MonitorWaits,
+    queue: HashMap<String, Waiting>,
+    /// What only the queue keeps alive, if the heap was taken.
+    kept: Option<u64>,
+    collections: u32,
     at: Instant,
 }
 
-fn look(run: &Run<'_>, spent: &mut Spent) -> Result<Look, ProfilerError> {
-    // One after the other: an old runtime bears one agent at a time, and taking the heap may need one.
-    let visited = inside::visit(run, super::SPEC.id, |guest| Unnamed::take(guest, Native::Hide))?;
-    let at = Instant::now();
-    let (taken, notes) = heap::take(run)?;
+/// The stacks first, because a collection wakes the thread. The agent leaves before the heap is taken: an old runtime bears
+/// one agent at a time, and taking the heap may need one.
+fn look(run: &Run<'_>, tables: &mut Option<Tables>, spent: &mut Spent) -> Result<Look, ProfilerError> {
+    let visited = inside::visit(run, super::SPEC.id, |guest| {
+        let (threads, waits) = monitor_waits::take(guest, Native::Hide)?;
+        let at = Instant::now();
+        let queue = tables.as_mut().map(|tables| tables.read(guest)).transpose()?.flatten();
+        Ok((threads, waits, at, queue))
+    })?;
+    let (threads, waits, at, queue) = visited.value;
     add(&mut spent.cost, &visited.cost);
+    spent.note(visited.notes);
+    if let Some(queue) = queue {
+        return Ok(Look { threads, waits, queue, kept: None, collections: 0, at });
+    }
+    let (taken, notes) = heap::take(run)?;
     add(&mut spent.cost, &heap::cost(&[&taken]));
-    for note in visited.notes.into_iter().chain(notes) {
-        if !spent.notes.contains(&note) {
-            spent.notes.push(note);
+    spent.note(notes);
+    let graph = &taken.graph;
+    let dominators = Dominators::of(graph);
+    let mut queue: HashMap<String, Waiting> = HashMap::new();
+    for (_, root) in graph.roots().filter(|(_, root)| root.kind == RootKind::Finalizer) {
+        for node in root.targets() {
+            let name = &graph.type_info(graph.type_of(node)).name;
+            let row = queue.entry(name.to_string()).or_default();
+            row.count += 1;
+            row.bytes = row.bytes.saturating_add(size_on_heap(graph, node));
+            row.retained = row.retained.saturating_add(dominators.retained(node));
         }
     }
-    Ok(Look { threads: visited.value, taken, at })
+    let kept = Some(dominators.retained_by_kind(RootKind::Finalizer));
+    Ok(Look { threads, waits, queue, kept, collections: taken.collections, at })
+}
+
+impl Spent {
+    fn note(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
 }
 
 fn add(sum: &mut Cost, more: &Cost) {
@@ -115,56 +157,49 @@ pub(super) fn twice(run: &Run<'_>) -> Result<(Seen, Spent), ProfilerError> {
         measured: Duration::ZERO,
         end: WindowEnd::Completed,
     };
-    let Look { threads: first, taken, at } = look(run, &mut spent)?;
-    let mut seen = Seen { collections: taken.collections, ..Seen::default() };
-    let mut rows: HashMap<String, Row> = HashMap::new();
-    for node in queue(&taken.graph) {
-        row(&mut rows, &taken.graph, node).before += 1;
-        seen.waiting.0 += 1;
-    }
-    drop(taken);
+    let kept = run.settings.choice("kept") == "yes";
+    let mut tables = if kept || !run.process.visible { None } else { Tables::open(run.process.pid) };
+    let first = look(run, &mut tables, &mut spent)?;
     spent.end = wait(run);
     if spent.end == WindowEnd::TargetExited {
         return Err(ProfilerError::TargetEnded);
     }
-    let second = look(run, &mut spent)?;
-    let graph = &second.taken.graph;
-    let dominators = Dominators::of(graph);
-    for node in queue(graph) {
-        let row = row(&mut rows, graph, node);
-        row.now += 1;
-        row.bytes = row.bytes.saturating_add(graph.size(node));
-        row.retained = row.retained.saturating_add(dominators.retained(node));
-        seen.waiting.1 += 1;
+    let second = look(run, &mut tables, &mut spent)?;
+    let mut seen = Seen {
+        kept: second.kept,
+        collections: first.collections + second.collections,
+        window: second.at.duration_since(first.at),
+        ..Seen::default()
+    };
+    let mut rows: HashMap<String, Row> = HashMap::new();
+    for (name, waiting) in first.queue {
+        seen.waiting.0 += waiting.count;
+        rows.insert(name.clone(), Row { name, before: waiting.count, ..Row::default() });
+    }
+    for (name, waiting) in second.queue {
+        seen.waiting.1 += waiting.count;
+        let row = rows.entry(name.clone()).or_insert_with(|| Row { name, ..Row::default() });
+        (row.now, row.bytes) = (waiting.count, waiting.bytes);
+        row.retained = second.kept.map(|_| waiting.retained);
     }
     seen.rows = rows.into_values().collect();
     seen.rows.sort_by(|a, b| (b.now, b.before).cmp(&(a.now, a.before)).then(a.name.cmp(&b.name)));
-    seen.kept = dominators.retained_by_kind(RootKind::Finalizer);
-    seen.collections += second.taken.collections;
-    seen.window = second.at.duration_since(at);
-    see_thread(run, first, second.threads, &mut seen, &mut spent.cost);
+    see_thread(run, (first.threads, first.waits), (second.threads, second.waits), &mut seen, &mut spent.cost);
     spent.measured = began.elapsed();
     Ok((seen, spent))
 }
 
-/// The objects that wait.
-fn queue(graph: &HeapGraph) -> impl Iterator<Item = NodeId> + '_ {
-    let queues = graph.roots().filter(|(_, root)| root.kind == RootKind::Finalizer);
-    queues.flat_map(|(_, root)| root.targets().collect::<Vec<_>>())
-}
+/// What a look tells of threads.
+type Threads = (Unnamed, MonitorWaits);
 
-fn row<'a>(rows: &'a mut HashMap<String, Row>, graph: &HeapGraph, node: NodeId) -> &'a mut Row {
-    let name = &graph.type_info(graph.type_of(node)).name;
-    if !rows.contains_key(&**name) {
-        rows.insert(name.to_string(), Row { name: name.to_string(), ..Row::default() });
-    }
-    rows.entry(name.to_string()).or_default()
-}
-
-fn see_thread(run: &Run<'_>, first: Unnamed, second: Unnamed, seen: &mut Seen, cost: &mut Cost) {
-    let same = first.unmoved(&second);
-    let mut namer = Namer::of(run.process, [first.stacks(), second.stacks()]);
-    let (first, second) = (first.named(&mut namer), second.named(&mut namer));
+fn see_thread(run: &Run<'_>, first: Threads, second: Threads, seen: &mut Seen, cost: &mut Cost) {
+    let same = first.0.unmoved(&second.0);
+    let mut namer = Namer::of(run.process, [first.0.stacks(), second.0.stacks()]);
+    let [first, second] = [first, second].map(|(threads, waits)| {
+        let mut sight = threads.named(&mut namer);
+        waits.tell(&mut sight);
+        sight
+    });
     namer.charge(cost);
     let (before, now) = (find(&first.threads), find(&second.threads));
     seen.unmoved = before.zip(now).is_some_and(|(before, now)| {

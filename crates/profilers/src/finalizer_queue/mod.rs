@@ -2,6 +2,7 @@
 
 mod answer;
 mod look;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -30,11 +31,16 @@ static SPEC: Spec = Spec {
             kind: Kind::Integer { min: 1, max: 10_000, default: 20 },
             help: "how many types to list at most",
         },
+        Parameter {
+            name: "kept",
+            kind: Kind::Choice { options: &["no", "yes"], default: "no" },
+            help: "whether what they keep alive is told, for which all of the heap is taken twice",
+        },
         ALLOW_PAUSE,
     ],
     since: "3.1",
-    pause: Pause::Heap,
-    cost: "two looks, for each the stacks of all threads and all of the heap",
+    pause: Pause::Questions,
+    cost: "the stacks of all threads, twice; the queue is read from outside",
     duration: Duration::from_secs(5),
 };
 

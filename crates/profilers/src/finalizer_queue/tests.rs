@@ -30,14 +30,14 @@ const ENTER: &str = "System.Private.CoreLib!System.Threading.Monitor.Enter";
 const FRAMES: [&str; 3] = [ENTER, "Shop.Gate.Take@Gate.cs:12", "Shop.Picture.Finalize@Picture.cs:40"];
 
 fn row(name: &str, before: u64, now: u64) -> Row {
-    Row { name: name.to_owned(), before, now, bytes: 24 * now, retained: 32_768 * now }
+    Row { name: name.to_owned(), before, now, bytes: 24 * now, retained: Some(32_768 * now) }
 }
 
 fn seen(before: u64, now: u64) -> Seen {
     Seen {
         rows: vec![row("Shop.Picture", before, now), row("System.IO.FileStream", 2, 2)],
         waiting: (before + 2, now + 2),
-        kept: 32_768 * now,
+        kept: Some(32_768 * now),
         before: finalizer(&FRAMES),
         now: finalizer(&FRAMES),
         unmoved: true,

@@ -84,9 +84,7 @@ impl Chosen {
             let Some(siblings) = hidden_below.get_mut(&above) else { continue };
             // The line itself, a line for what is hidden below it, and the line for its neighbours, if it was the last.
             let more = 1 + u64::from(count(id) > 0);
-            if u64::from(lines.line(id).depth) > limits.depth
-                || rows + more > limits.rows + u64::from(*siblings == 1)
-            {
+            if u64::from(lines.line(id).depth) > limits.depth || rows + more > limits.rows + u64::from(*siblings == 1) {
                 continue;
             }
             *siblings -= 1;

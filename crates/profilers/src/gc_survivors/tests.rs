@@ -7,9 +7,9 @@ use heap_reports::Look;
 use model::{Body, Cell, Cost, Node, Pauses, Report, Severity, Tree};
 use proptest::prelude::*;
 
-use super::SPEC;
 use super::answer::{About, answer};
 use super::lines::{Limits, Measure, tree};
+use super::SPEC;
 use crate::Settings;
 use crate::specimen::{self, ids};
 
@@ -178,10 +178,7 @@ fn sorting_depth_threshold_and_rows_are_obeyed() {
 #[test]
 fn an_empty_heap_is_an_answer() {
     let report = report(Heap::new().finish(), &[]);
-    assert_eq!(
-        report.summary,
-        "0 objects with 0 B survive a full collection; no root with a name holds much of it alone."
-    );
+    assert_eq!(report.summary, "0 objects with 0 B survive a full collection; no root with a name holds much of it alone.");
     assert!(report.findings.is_empty());
 }
 
@@ -194,9 +191,7 @@ fn built(plan: &Plan) -> HeapGraph {
     let at = |object: usize| Address(0x1000 + 64 * object as u64);
     for (index, (its_type, targets)) in plan.0.iter().enumerate() {
         let size = 24 + 8 * (index as u64 % 5);
-        builder
-            .object(at(index), types[usize::from(*its_type)], size, u32::try_from(targets.len()).unwrap())
-            .unwrap();
+        builder.object(at(index), types[usize::from(*its_type)], size, u32::try_from(targets.len()).unwrap()).unwrap();
     }
     for target in plan.0.iter().flat_map(|(_, targets)| targets) {
         builder.reference(at(target % plan.0.len())).unwrap();

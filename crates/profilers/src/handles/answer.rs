@@ -10,8 +10,8 @@ use model::{
 use runtime_events::handle::HandleKind;
 
 use super::Seen;
-use super::population::Row;
-use super::watch::{Counts, Maker, words};
+use super::population::{ROOTS, Row};
+use super::watch::{Counts, words};
 use crate::Settings;
 use crate::blame;
 use crate::events::About;
@@ -24,8 +24,8 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const HOUR: Duration = Duration::from_secs(3600);
 /// Kinds that hold objects until somebody frees them. Weak and dependent ones are freed by finalizers, sooner or later.
 const HOLDING: [HandleKind; 2] = [HandleKind::Strong, HandleKind::Pinned];
-/// Kinds whose number is known from the heap.
-const COUNTED: [HandleKind; 3] = [HandleKind::Strong, HandleKind::Pinned, HandleKind::RefCounted];
+/// Kinds that are always listed.
+const LISTED: [HandleKind; 2] = HOLDING;
 
 pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let top = settings.integer("top");
@@ -103,8 +103,9 @@ fn leaks(seen: &Seen, least: u64) -> Vec<Finding> {
         if let Some(row) = seen.population.of(kind).next() {
             finding = finding.evidence("Most are to", type_words(row));
         }
-        if let Some(method) = maker.method() {
-            finding = finding.culprit(blame::method(method));
+        let row = seen.population.of(kind).next();
+        if let Some(culprit) = maker.method().map(blame::method).or_else(|| row.and_then(culprit)) {
+            finding = finding.culprit(culprit);
         }
         found.push(finding.advice(
             "Call GCHandle.Free for every GCHandle.Alloc, in a finally or in Dispose: a strong or pinned handle holds its object until then, whoever else has forgotten it.",
@@ -133,8 +134,8 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
             "Pins made",
             format!("{} within {}", count_words(maker.counts.made), format_duration(seen.window)),
         );
-    } else if let Some(holder) = rows.first().and_then(|row| row.holder.as_ref()) {
-        finding = finding.culprit(Culprit::new(CulpritKind::Type, &*holder.0));
+    } else if let Some(culprit) = rows.first().and_then(|row| culprit(row)) {
+        finding = finding.culprit(culprit);
     }
     if let Some(row) = rows.first() {
         finding = finding.evidence("Most are", type_words(row));
@@ -152,6 +153,14 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
     )
 }
 
+/// Whom to name where no stack tells who made them: what the handles stand in, or what else refers to their objects, or
+/// these.
+fn culprit(row: &Row) -> Option<Culprit> {
+    let own = row.own.then_some(&row.type_name);
+    let name = row.kept_in.as_ref().or(row.holder.as_ref()).map(|(name, _)| name).or(own)?;
+    Some(Culprit::new(CulpritKind::Type, name))
+}
+
 fn type_words(row: &Row) -> String {
     format!("{} ({})", row.type_name, count_words(row.count))
 }
@@ -165,12 +174,13 @@ fn kinds(seen: &Seen) -> Section {
     ]);
     let there = seen.population.rows.iter().map(|row| row.kind);
     let kinds: BTreeSet<HandleKind> =
-        there.chain(seen.changes.makers.iter().map(|maker| maker.kind)).chain(COUNTED).collect();
+        there.chain(seen.changes.makers.iter().map(|maker| maker.kind)).chain(LISTED).collect();
     for kind in kinds {
         let now = seen.population.count(kind);
         let Counts { made, freed } = seen.changes.of_kind(kind);
-        // Weak handles are no roots, and of dependent ones only some are: the heap does not count them.
-        let now = if COUNTED.contains(&kind) { Cell::from(now) } else { Cell::Missing };
+        // Weak and dependent handles are no roots: the heap does not tell them, only the runtime's tables do.
+        let is_known = seen.population.all_kinds || ROOTS.contains(&kind);
+        let now = if is_known { Cell::from(now) } else { Cell::Missing };
         table.push([Cell::from(words(kind)), now, Cell::from(made), Cell::from(freed)]);
     }
     Section::new("kinds", "Handles by kind", Body::Table(table))
@@ -182,20 +192,24 @@ fn types(seen: &Seen, top: usize) -> Section {
         Column::new("count", "Count", Unit::Count),
         Column::new("bytes", "Bytes of objects", Unit::Bytes),
         Column::new("type", "To objects of", Unit::Text),
-        Column::new("holder", "Also held by", Unit::Text),
+        Column::new("holder", "Handle in, or also held by", Unit::Text),
     ]);
     for row in seen.population.rows.iter().take(top) {
-        let holder = match &row.holder {
-            Some((name, count)) if *count >= row.count => name.clone(),
-            Some((name, count)) => format!("{name} ({})", count_words(*count)),
-            None => "nothing else".to_owned(),
+        let named = |held: &Option<(String, u64)>| match held {
+            Some((name, count)) if *count >= row.count => Some(name.clone()),
+            Some((name, count)) => Some(format!("{name} ({})", count_words(*count))),
+            None => None,
         };
+        let holds = ROOTS.contains(&row.kind);
+        let kept_in = named(&row.kept_in).map(|name| format!("handle in {name}"));
+        let holder =
+            kept_in.or_else(|| named(&row.holder)).or_else(|| holds.then(|| "nothing else".to_owned()));
         table.push([
             Cell::from(words(row.kind)),
             Cell::from(row.count),
-            Cell::from(row.bytes),
+            if holds { Cell::from(row.bytes) } else { Cell::Missing },
             Cell::from(row.type_name.clone()),
-            Cell::from(holder),
+            holder.map_or(Cell::Missing, Cell::from),
         ]);
     }
     table.omitted_rows = seen.population.rows.len().saturating_sub(top) as u64;
@@ -209,16 +223,30 @@ fn makers(seen: &Seen, top: usize) -> Section {
         Column::new("made", "Made", Unit::Count),
         Column::new("method", "Made by", Unit::Text),
     ]);
-    let place = |maker: &Maker| maker.method().map_or(Cell::Missing, |frame| Cell::from(blame::place(frame)));
-    for maker in seen.changes.makers.iter().take(top) {
+    // Many stacks lead to one method.
+    let mut methods: Vec<(HandleKind, Option<String>, Counts)> = Vec::new();
+    for maker in &seen.changes.makers {
+        let place = maker.method().map(blame::place);
+        let known = methods.iter_mut().find(|(kind, known, _)| *kind == maker.kind && *known == place);
+        match known {
+            Some((_, _, counts)) => {
+                counts.made += maker.counts.made;
+                counts.freed += maker.counts.freed;
+            }
+            None => methods.push((maker.kind, place, maker.counts)),
+        }
+    }
+    methods.sort_by_key(|(_, _, counts)| std::cmp::Reverse((counts.left(), counts.made)));
+    let omitted = methods.len().saturating_sub(top);
+    for (kind, place, counts) in methods.into_iter().take(top) {
         table.push([
-            Cell::from(words(maker.kind)),
-            Cell::from(maker.counts.left()),
-            Cell::from(maker.counts.made),
-            place(maker),
+            Cell::from(words(kind)),
+            Cell::from(counts.left()),
+            Cell::from(counts.made),
+            Cell::from(place.unwrap_or_else(|| "(no stack was told)".to_owned())),
         ]);
     }
-    table.omitted_rows = seen.changes.makers.len().saturating_sub(top) as u64;
+    table.omitted_rows = omitted as u64;
     Section::new("makers", "Who made handles while we looked", Body::Table(table))
 }
 
@@ -236,10 +264,6 @@ fn notes(seen: &Seen) -> Vec<String> {
             count_words(seen.changes.unfollowed)
         ));
     }
-    notes.push(
-        "weak and dependent handles are counted only as they are made: the runtime's heap events do not tell all of them"
-            .to_owned(),
-    );
     if seen.window < SHORTEST_PROOF {
         notes.push(
             "the window is too short to say what leaks: give it some seconds with --duration".to_owned(),

@@ -1,6 +1,7 @@
 //! `handles`: which handles hold, pin or watch objects, who makes them, and whether they become more.
 
 mod answer;
+mod kept_in;
 mod population;
 #[cfg(test)]
 mod tests;
@@ -9,9 +10,11 @@ mod watch;
 use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
-use model::WindowEnd;
+use gc_memory::{GcMemory, Handle};
+use model::{ProcessId, WindowEnd};
 use runtime_events::{keyword, provider};
 
+use crate::heap::memory::Outside;
 use crate::heap::{self, ALLOW_PAUSE};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError, events};
@@ -81,7 +84,24 @@ impl Profiler for Handles {
         about.cost.method = format!("{}; {}", about.cost.method, cost.method);
         about.cost.pauses = cost.pauses;
         about.cost.bytes += cost.bytes;
-        let seen = Seen { population: Population::see(&taken.graph), changes, window: about.measured };
+        let mut population = Population::see(&taken.graph);
+        match tables(run.process.pid) {
+            Ok((handles, mut memory)) => {
+                population.add(&taken.graph, &taken.handles, &handles, &mut memory);
+            }
+            Err(why) => about.notes.push(format!(
+                "the runtime's tables of handles could not be read ({why}): weak and dependent handles are counted only as \
+                 they are made, and which objects contain handles is not known"
+            )),
+        }
+        let seen = Seen { population, changes, window: about.measured };
         Ok(answer::answer(&seen, about, run.settings))
     }
+}
+
+/// The handles in the runtime's own tables, read from outside, and the memory that they are in.
+fn tables(pid: ProcessId) -> Result<(Vec<Handle>, Outside), String> {
+    let memory = Outside::open(pid).ok_or("this user may not read the process's memory")?;
+    let mut collector = GcMemory::open(pid).map_err(|error| error.to_string())?;
+    Ok((collector.read_roots(&[]).handles().to_vec(), memory))
 }

@@ -2,9 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use gc_memory::{Handle, HandleKind as Told};
 use heap_graph::{Generation, HeapGraph, NodeId, RootKind, TypeId};
 use runtime_events::handle::HandleKind;
+use symbols::is_framework_module;
 
+use super::kept_in;
+use crate::heap::memory::Memory;
+
+/// Most handles whose object's type is read.
+const MOST_READ: usize = 200_000;
+/// Bits of an object's first word that are no part of its type.
+const MARKS: u64 = 7;
 /// Different holders of one type that are kept apart; the rest is counted together.
 const MOST_HOLDERS: usize = 64;
 
@@ -18,6 +27,10 @@ pub(super) struct Row {
     pub(super) bytes: u64,
     /// The type that refers to most of these objects too, and to how many.
     pub(super) holder: Option<(String, u64)>,
+    /// The type whose objects contain most of these handles, and how many.
+    pub(super) kept_in: Option<(String, u64)>,
+    /// Whether the type is not .NET's.
+    pub(super) own: bool,
     /// How many of them lie where the collector moves objects, so that a pin makes a gap; none if that is not known.
     pub(super) in_the_way: Option<u64>,
 }
@@ -27,6 +40,8 @@ pub(super) struct Row {
 pub(super) struct Population {
     /// Most first.
     pub(super) rows: Vec<Row>,
+    /// Whether all kinds are counted, not only those that are roots.
+    pub(super) all_kinds: bool,
 }
 
 impl Population {
@@ -67,12 +82,108 @@ impl Population {
                 count: nodes.len() as u64,
                 bytes: nodes.iter().map(|node| graph.size(*node)).fold(0, u64::saturating_add),
                 holder: holder.map(|(id, count)| (graph.type_info(id).name.to_string(), count)),
+                kept_in: None,
+                own: is_own(graph, id),
                 in_the_way: in_the_way(graph, &nodes),
             })
             .collect();
-        rows.sort_by(|a, b| (b.count, b.bytes).cmp(&(a.count, a.bytes)).then(a.type_name.cmp(&b.type_name)));
-        Population { rows }
+        sort(&mut rows);
+        Population { rows, all_kinds: false }
     }
+
+    /// Adds what the runtime's own tables tell: kinds that are no roots, and which objects contain handles.
+    pub(super) fn add<M: Memory>(
+        &mut self,
+        graph: &HeapGraph,
+        classes: &HashMap<TypeId, u64>,
+        handles: &[Handle],
+        memory: &mut M,
+    ) {
+        self.all_kinds = true;
+        self.add_others(graph, classes, handles, memory);
+        let mut targets: HashMap<u64, NodeId> = HashMap::new();
+        for (_, root) in graph.roots().filter(|(_, root)| kind_of(root.kind).is_some()) {
+            targets.extend(root.targets().map(|node| (graph.address(node).0, node)));
+        }
+        let holding = || handles.iter().filter(|handle| matches!(handle.kind, Told::Strong | Told::Pinned));
+        let kept = kept_in::find(graph, memory, holding().map(|handle| (handle.at, None)).collect());
+        let mut counts: HashMap<(HandleKind, &str), HashMap<TypeId, u64>> = HashMap::new();
+        for handle in holding() {
+            if let (Some(Some(keeper)), Some(node)) = (kept.get(&handle.at), targets.get(&handle.object)) {
+                let name = &*graph.type_info(graph.type_of(*node)).name;
+                *counts.entry((told_kind(handle.kind), name)).or_default().entry(*keeper).or_default() += 1;
+            }
+        }
+        for row in &mut self.rows {
+            let most = counts.get(&(row.kind, row.type_name.as_str())).and_then(most);
+            row.kept_in = most.map(|(id, count)| (graph.type_info(id).name.to_string(), count));
+        }
+    }
+
+    /// Handles that are no roots, by the types of their objects.
+    fn add_others<M: Memory>(
+        &mut self,
+        graph: &HeapGraph,
+        classes: &HashMap<TypeId, u64>,
+        handles: &[Handle],
+        memory: &mut M,
+    ) {
+        let by_class: HashMap<u64, TypeId> = classes.iter().map(|(id, class)| (*class, *id)).collect();
+        let mut counts: BTreeMap<(HandleKind, Option<TypeId>), u64> = BTreeMap::new();
+        let others = handles.iter().map(|handle| (told_kind(handle.kind), handle.object));
+        for (at, (kind, object)) in others.filter(|(kind, _)| !ROOTS.contains(kind)).enumerate() {
+            let mut head = [0; 8];
+            let is_read = at < MOST_READ && memory.read(object, &mut head);
+            let id = is_read.then(|| by_class.get(&(u64::from_le_bytes(head) & !MARKS)).copied()).flatten();
+            *counts.entry((kind, id)).or_default() += 1;
+        }
+        self.rows.retain(|row| ROOTS.contains(&row.kind));
+        self.rows.extend(counts.into_iter().map(|((kind, id), count)| Row {
+            kind,
+            type_name: id.map_or("?", |id| &graph.type_info(id).name).to_owned(),
+            count,
+            bytes: 0,
+            holder: None,
+            kept_in: None,
+            own: id.is_some_and(|id| is_own(graph, id)),
+            in_the_way: None,
+        }));
+        sort(&mut self.rows);
+    }
+}
+
+/// Kinds whose objects are roots.
+pub(super) const ROOTS: [HandleKind; 4] =
+    [HandleKind::Strong, HandleKind::Pinned, HandleKind::RefCounted, HandleKind::SizedRef];
+
+fn told_kind(kind: Told) -> HandleKind {
+    match kind {
+        Told::WeakShort => HandleKind::WeakShort,
+        Told::WeakLong => HandleKind::WeakLong,
+        Told::Strong => HandleKind::Strong,
+        Told::Pinned => HandleKind::Pinned,
+        Told::Variable => HandleKind::Variable,
+        Told::RefCounted => HandleKind::RefCounted,
+        Told::Dependent => HandleKind::Dependent,
+        Told::AsyncPinned => HandleKind::AsyncPinned,
+        Told::SizedRef => HandleKind::SizedRef,
+        _ => HandleKind::Other(u32::MAX),
+    }
+}
+
+fn is_own(graph: &HeapGraph, id: TypeId) -> bool {
+    let info = graph.type_info(id);
+    info.module.as_deref().is_none_or(|module| !is_framework_module(module))
+        && !info.name.starts_with("System.")
+}
+
+fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| (b.count, b.bytes).cmp(&(a.count, a.bytes)).then(a.type_name.cmp(&b.type_name)));
+}
+
+fn most(counts: &HashMap<TypeId, u64>) -> Option<(TypeId, u64)> {
+    let counts = counts.iter().map(|(id, count)| (*id, *count));
+    counts.max_by_key(|(id, count)| (*count, std::cmp::Reverse(*id)))
 }
 
 fn kind_of(kind: RootKind) -> Option<HandleKind> {
@@ -104,10 +215,7 @@ fn holders(
             }
         }
     }
-    let most = |counts: HashMap<TypeId, u64>| {
-        counts.into_iter().max_by_key(|(id, count)| (*count, std::cmp::Reverse(*id)))
-    };
-    counts.into_iter().map(most).collect()
+    counts.iter().map(most).collect()
 }
 
 /// How many lie in a generation that is compacted.

@@ -1,7 +1,9 @@
 //! The report as users see it, and what is called a leak, from fixed observations.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use gc_memory::{Handle, HandleKind as Told};
 use heap_graph::{Address, Generation, GraphBuilder, HeapGraph, RootKind};
 use model::{Confidence, Cost, Frame, Pauses, WindowEnd};
 use runtime_events::handle::HandleKind;
@@ -12,6 +14,7 @@ use super::watch::{Changes, Counts, Maker};
 use super::{SPEC, Seen};
 use crate::Settings;
 use crate::events::About;
+use crate::heap::memory::Memory;
 use crate::profiler::Answer;
 use crate::specimen::{check, frame, frame_at, ids, report};
 
@@ -39,6 +42,8 @@ fn row(kind: HandleKind, type_name: &str, count: u64, holder: Option<(&str, u64)
         count,
         bytes: 4120 * count,
         holder: holder.map(|(name, count)| (name.to_owned(), count)),
+        kept_in: None,
+        own: type_name.starts_with("Shop."),
         in_the_way: Some(count),
     }
 }
@@ -54,7 +59,7 @@ fn own(name: &str, line: u32) -> Frame {
 
 fn seen(rows: Vec<Row>, makers: Vec<Maker>, older: u64) -> Seen {
     Seen {
-        population: Population { rows },
+        population: Population { rows, all_kinds: true },
         changes: Changes { makers, older, unfollowed: 0 },
         window: Duration::from_secs(5),
     }
@@ -73,7 +78,11 @@ fn leaking(made: u64, freed: u64, older: u64) -> Seen {
 fn the_report_looks_as_accepted() {
     let rows = vec![
         row(HandleKind::Strong, "Shop.Job", 4100, None),
-        row(HandleKind::Pinned, "System.Byte[]", 3000, Some(("Shop.Connection", 3000))),
+        Row {
+            kept_in: Some(("Shop.Connection".to_owned(), 2990)),
+            ..row(HandleKind::Pinned, "System.Byte[]", 3000, Some(("Shop.Reader", 12)))
+        },
+        Row { bytes: 0, ..row(HandleKind::WeakShort, "Shop.Item", 200, None) },
         row(HandleKind::Pinned, "System.Object[]", 21, Some(("System.Threading.Thread", 2))),
     ];
     let makers = vec![
@@ -129,6 +138,63 @@ fn graph() -> HeapGraph {
     builder.generation_range(Address(0x1000), Address(0x8000), Generation::Gen2);
     builder.generation_range(Address(0x8000), Address(0xA000), Generation::Pinned);
     builder.finish().expect("a graph")
+}
+
+#[test]
+fn without_a_stack_the_type_is_named() {
+    let named = |row: Row| {
+        let found = asked(&seen(vec![row], Vec::new(), 0), &[]).findings;
+        found[0].culprit.as_ref().map(|culprit| culprit.name.clone())
+    };
+    let pinned = row(HandleKind::Pinned, "System.Byte[]", 3000, Some(("Shop.Reader", 12)));
+    assert_eq!(named(pinned.clone()).as_deref(), Some("Shop.Reader"));
+    let kept = Row { kept_in: Some(("Shop.Connection".to_owned(), 2990)), ..pinned.clone() };
+    assert_eq!(named(kept).as_deref(), Some("Shop.Connection"));
+    assert_eq!(named(Row { holder: None, ..pinned }), None);
+    assert_eq!(named(row(HandleKind::Pinned, "Shop.Page", 3000, None)).as_deref(), Some("Shop.Page"));
+}
+
+/// Memory that holds these words, and nothing else.
+struct Words(HashMap<u64, u64>);
+
+impl Memory for Words {
+    fn longest(&self) -> usize {
+        4096
+    }
+
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        for (at, byte) in (address..).zip(into) {
+            let word = self.0.get(&(at & !7)).copied().unwrap_or(0);
+            *byte = word.to_le_bytes()[usize::try_from(at & 7).expect("a byte")];
+        }
+        true
+    }
+}
+
+#[test]
+fn objects_that_contain_handles_are_found_and_weak_ones_are_counted() {
+    let graph = graph();
+    let mut found = Population::see(&graph);
+    let handle = |kind, at, object| Handle { kind, at, object, dependent: 0 };
+    let handles = [
+        handle(Told::Pinned, 0x70_0000, 0x2000),
+        handle(Told::Pinned, 0x70_0008, 0x3000),
+        handle(Told::Strong, 0x70_0010, 0x1000),
+        handle(Told::WeakShort, 0x70_0018, 0x1000),
+        handle(Told::WeakShort, 0x70_0020, 0x9000),
+    ];
+    // The connection has one of the pinned handles, with the bit that marks them; its type is the first word.
+    let mut memory = Words([(0x1000, 0x5550), (0x1008, 0x70_0001)].into());
+    let owner = graph.types_named("Shop.Connection").next().expect("the type");
+    found.add(&graph, &[(owner, 0x5550)].into(), &handles, &mut memory);
+    let row = |kind, name: &str| {
+        found.of(kind).find(|row| row.type_name == name).unwrap_or_else(|| panic!("{name}: {found:?}"))
+    };
+    assert_eq!(row(HandleKind::Pinned, "System.Byte[]").kept_in, Some(("Shop.Connection".to_owned(), 1)));
+    assert_eq!(row(HandleKind::Strong, "Shop.Connection").kept_in, None);
+    assert_eq!(row(HandleKind::WeakShort, "Shop.Connection").count, 1);
+    assert_eq!(row(HandleKind::WeakShort, "?").count, 1);
+    assert!(found.all_kinds);
 }
 
 #[test]

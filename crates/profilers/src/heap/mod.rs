@@ -7,6 +7,7 @@
 //! collections were forced, what is missing, whether garbage is in it.
 
 pub(crate) mod holders;
+pub(crate) mod memory;
 
 use std::time::Duration;
 

@@ -6,8 +6,9 @@ use model::{Body, Cell, Column, Section, Table, Unit};
 use super::Composition;
 use super::causes::Causes;
 use super::judge;
+use super::layout::{Layout, Stretch};
 use super::native::{Native, Use};
-use super::told::{GENERATIONS, Source};
+use super::told::Source;
 use crate::Settings;
 use crate::profiler::Answer;
 use crate::ratio::{bytes_words, count_words, fraction, percent, share_words};
@@ -23,10 +24,10 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
         sections.extend(objects(causes));
     }
     let mut notes = vec![source_words(seen)];
+    notes.extend(seen.layout.as_ref().map(Layout::words));
     if !seen.looks.is_empty() && !judge::is_heap_found(seen) {
         notes.push(
-            "the managed heap could not be told from other memory: it is among the other anonymous memory"
-                .to_owned(),
+            "the managed heap could not be told from other memory: it is among the other anonymous memory".to_owned(),
         );
     }
     notes.extend(seen.notes.iter().cloned());
@@ -43,8 +44,12 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
 
 fn summary(seen: &Composition) -> String {
     let managed = &seen.managed;
+    let used = seen.layout.as_ref().map(|layout| layout.total().used);
     let heap = match (managed.bytes(), managed.holes()) {
-        (0, _) => "The managed heap has not been told".to_owned(),
+        (0, _) => match used {
+            Some(used) => format!("The managed heap has {}", words(used)),
+            None => "The managed heap has not been told".to_owned(),
+        },
         (bytes, Some(holes)) if holes > 0 => {
             format!("The managed heap has {}, {} of it holes", words(bytes), share_words(holes, bytes))
         }
@@ -68,10 +73,11 @@ fn summary(seen: &Composition) -> String {
 fn source_words(seen: &Composition) -> String {
     let (collections, full) = seen.collections;
     match seen.managed.source {
-        Source::Nothing => {
-            "sizes of generations are not known: no collection happened, and no counter came; look for \
+        Source::Nothing => "sizes of generations are not known: no collection happened, and no counter came; look for \
                             longer, or use --set graph=yes"
-                .to_owned()
+            .to_owned(),
+        Source::Counters if seen.managed.bytes() == 0 => {
+            "no collection has happened in this process yet: there are no holes, and sizes are not known".to_owned()
         }
         Source::Counters => {
             let holes = if seen.managed.holes().is_some() {
@@ -97,36 +103,56 @@ fn source_words(seen: &Composition) -> String {
 
 fn generations(seen: &Composition) -> Section {
     let managed = &seen.managed;
+    let pieces = if seen.layout.as_ref().is_some_and(|layout| !layout.has_regions) { "Segments" } else { "Regions" };
     let mut table = Table::new([
         Column::new("generation", "Generation", Unit::Text),
         Column::new("bytes", "Size", Unit::Bytes),
         Column::new("holes", "Holes", Unit::Bytes),
         Column::new("hole-share", "Holes %", Unit::Percent),
+        Column::new("pieces", pieces, Unit::Count),
+        Column::new("used", "Used now", Unit::Bytes),
+        Column::new("committed", "Committed", Unit::Bytes),
     ]);
-    for generation in GENERATIONS {
+    let lies = |stretch: Option<Stretch>| -> [Cell; 3] {
+        match stretch {
+            Some(stretch) => [stretch.pieces.into(), stretch.used.into(), stretch.committed.into()],
+            None => [Cell::Missing, Cell::Missing, Cell::Missing],
+        }
+    };
+    for generation in Generation::ALL {
         let size = managed.size(generation);
-        if size.bytes.is_none() {
+        let stretch = seen.layout.as_ref().and_then(|layout| layout.stretch(generation));
+        if size.bytes.is_none() && stretch.is_none() {
             continue;
         }
+        let [pieces, used, committed] = lies(stretch);
+        let share = share(size.holes, size.bytes);
         table.push([
             generation.label().into(),
             size.bytes.into(),
             size.holes.into(),
-            share(size.holes, size.bytes),
+            share,
+            pieces,
+            used,
+            committed,
         ]);
     }
     let holes = managed.holes();
-    table.push(["all".into(), managed.bytes().into(), holes.into(), share(holes, Some(managed.bytes()))]);
-    if let Some(committed) = managed.committed {
-        table.push(["committed by the collector".into(), committed.into()]);
+    let [pieces, used, committed] = lies(seen.layout.as_ref().map(Layout::total));
+    let bytes = Some(managed.bytes()).filter(|bytes| *bytes > 0);
+    table.push(["all".into(), bytes.into(), holes.into(), share(holes, bytes), pieces, used, committed]);
+    let more = [
+        ("free, kept for later", managed.kept_free),
+        ("committed in all", managed.committed),
+        ("the collector's tables", managed.bookkeeping),
+    ];
+    for (words, bytes) in more {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
+            let missing = std::iter::repeat_n(Cell::Missing, 5);
+            table.push(std::iter::once(words.into()).chain(missing).chain([bytes.into()]));
+        }
     }
-    if let Some(free) = managed.kept_free {
-        table.push(["  of it free, kept for later".into(), free.into()]);
-    }
-    if let Some(bookkeeping) = managed.bookkeeping {
-        table.push(["the collector's tables".into(), bookkeeping.into()]);
-    }
-    Section::new("generations", "The managed heap after its last collection", Body::Table(table))
+    Section::new("generations", "The managed heap (size and holes: after its last collection)", Body::Table(table))
 }
 
 fn share(part: Option<u64>, whole: Option<u64>) -> Cell {

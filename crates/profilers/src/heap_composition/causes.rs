@@ -16,6 +16,8 @@ pub(super) struct Pins {
     pub(super) by: RootKind,
     pub(super) objects: u64,
     pub(super) bytes: u64,
+    /// The size that most of them have.
+    pub(super) usual_bytes: u64,
     /// By generation: 0, 1, 2, large, pinned, frozen. Objects of the pinned heap do no harm.
     pub(super) generations: [u64; Generation::ALL.len()],
     /// The type that refers to most of them, and to how many; none if only handles do.
@@ -99,6 +101,7 @@ fn pinned(graph: &HeapGraph) -> HashMap<NodeId, RootKind> {
 
 fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
     let mut groups: HashMap<(TypeId, RootKind), Pins> = HashMap::new();
+    let mut sizes: HashMap<(TypeId, RootKind, u64), u64> = HashMap::new();
     for (&node, &by) in pinned {
         let id = graph.type_of(node);
         let group = groups.entry((id, by)).or_insert_with(|| Pins {
@@ -106,13 +109,23 @@ fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
             by,
             objects: 0,
             bytes: 0,
+            usual_bytes: 0,
             generations: [0; Generation::ALL.len()],
             holder: None,
         });
         group.objects += 1;
         group.bytes += graph.size(node);
+        *sizes.entry((id, by, graph.size(node))).or_default() += 1;
         if let Some(generation) = graph.generation(node) {
             group.generations[generation as usize] += 1;
+        }
+    }
+    let mut sizes: Vec<_> = sizes.into_iter().map(|((id, by, bytes), count)| (count, bytes, id, by)).collect();
+    sizes.sort_unstable();
+    // The last word is that of the most frequent size.
+    for (_, bytes, id, by) in sizes {
+        if let Some(group) = groups.get_mut(&(id, by)) {
+            group.usual_bytes = bytes;
         }
     }
     for (key, (holder, count)) in holders(graph, pinned) {
@@ -129,10 +142,7 @@ fn pins(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> Vec<Pins> {
 }
 
 /// By type of pinned objects and what pins them: the type that refers to most of them.
-fn holders(
-    graph: &HeapGraph,
-    pinned: &HashMap<NodeId, RootKind>,
-) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
+fn holders(graph: &HeapGraph, pinned: &HashMap<NodeId, RootKind>) -> HashMap<(TypeId, RootKind), (TypeId, u64)> {
     let mut counts: HashMap<((TypeId, RootKind), TypeId), u64> = HashMap::new();
     if pinned.is_empty() {
         return HashMap::new();

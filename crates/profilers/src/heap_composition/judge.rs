@@ -63,16 +63,17 @@ fn matters(managed: &Managed, of: Area, settings: &Settings) -> bool {
 pub(super) fn needs_objects(managed: &Managed, settings: &Settings) -> bool {
     [Area::Small, Area::Large].into_iter().any(|of| {
         let (bytes, holes) = area(managed, of);
-        let may_matter =
-            holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
+        let may_matter = holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
         may_matter || matters(managed, of, settings)
     })
 }
 
 /// What is suspected to be in the way, so that its makers are worth watching.
 pub(super) fn suspicion(seen: &Composition, settings: &Settings) -> Suspicion {
+    let pins = matters(&seen.managed, Area::Small, settings) && are_many_pins(seen);
+    let most = seen.causes.as_ref().and_then(|causes| causes.pins.first()).filter(|_| pins);
     Suspicion {
-        pins: matters(&seen.managed, Area::Small, settings) && are_many_pins(seen),
+        pins: most.map(|pins| (pins.type_name.clone(), pins.usual_bytes)),
         large: matters(&seen.managed, Area::Large, settings),
     }
 }
@@ -128,7 +129,7 @@ fn large_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
     }
     if let Some(maker) = seen.makers.as_ref().and_then(|makers| makers.large.as_ref()) {
         finding = finding.culprit(method(&maker.frame)).evidence(
-            "Allocates large objects",
+            "Allocated by",
             format!("{}, {} of their bytes", maker.frame.name, share_words(maker.weight, maker.of)),
         );
     }
@@ -161,8 +162,16 @@ fn small_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
 }
 
 fn pinning(seen: &Composition, title: String, size: String) -> Finding {
-    let mut finding =
-        Finding::new("pinning", Severity::Warning, Confidence::Medium, title).evidence("Holes", size);
+    let all = |of: fn(&Holes) -> u64| -> u64 {
+        let causes = seen.causes.iter().flat_map(|causes| causes.holes.iter());
+        causes.filter(|(at, _)| Area::Small.generations().contains(at)).map(|(_, found)| of(found)).sum()
+    };
+    let (beside, gaps) = (all(|found| found.beside_pins), all(|found| found.hole_bytes));
+    let confidence = if gaps > 0 && percent(beside, gaps) >= MOST { Confidence::High } else { Confidence::Medium };
+    let mut finding = Finding::new("pinning", Severity::Warning, confidence, title).evidence("Holes", size);
+    if gaps > 0 {
+        finding = finding.evidence("Beside pins", format!("{} of the gaps' bytes", share_words(beside, gaps)));
+    }
     if let Some(met) = seen.managed.pinned_objects {
         finding = finding.evidence("Pinned", format!("{} objects at the last collection", count_words(met)));
     }
@@ -178,12 +187,8 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
     }
     if let Some(maker) = seen.makers.as_ref().and_then(|makers| makers.pins.as_ref()) {
         finding = finding.culprit(method(&maker.frame)).evidence(
-            "Pins most",
-            format!(
-                "{}, {} of those made while we watched",
-                maker.frame.name,
-                share_words(maker.weight, maker.of)
-            ),
+            "Allocated by",
+            format!("{}, {} of those that were seen", maker.frame.name, share_words(maker.weight, maker.of)),
         );
     }
     finding

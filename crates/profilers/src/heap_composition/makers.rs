@@ -1,15 +1,18 @@
-//! Who makes what is in the collector's way: methods that pin objects, and methods that allocate large ones.
+//! Who makes what is in the collector's way: methods that allocate what is pinned, and methods that allocate large objects.
+//!
+//! The runtime tells who pins without a stack. But it tells one allocation of 100 kB with its stack, and of that object whether
+//! it is pinned later; where it tells sizes (.NET 6), an object of the type and size of those that are pinned counts as well.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
 use event_session::{Going, Seen};
+use heap_collector::readable;
 use model::{Cost, Frame};
-use runtime_events::allocation::AllocationKind;
+use runtime_events::allocation::{AllocationKind, AllocationTick};
 use runtime_events::handle::HandleKind;
-use runtime_events::{RuntimeEvent, keyword, provider};
+use runtime_events::{ObjectAddress, RuntimeEvent, keyword, provider};
 use stacks::StackKey;
 
 use crate::ProfilerError;
@@ -20,21 +23,23 @@ use crate::profiler::Run;
 
 /// Buffer in the target at most, in megabytes: the names of all code come in one burst at the end.
 const BUFFER_MB: u32 = 32;
-/// Longest look: handles are made a hundred thousand times a second by some programs, and each is told with its stack.
+/// Longest look: each 100 kB that are allocated and each handle that is made are told.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Enough to name who makes them.
-const ENOUGH: u64 = 2_000;
+/// Allocations that may be pinned later.
+const MOST_FRESH: usize = 10_000;
 
 /// What is suspected to be in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suspicion {
-    pub(super) pins: bool,
+    /// Pinned objects: the type of most of them, and the size of most of those.
+    pub(super) pins: Option<(String, u64)>,
+    /// Large objects.
     pub(super) large: bool,
 }
 
 impl Suspicion {
-    pub(super) fn any(self) -> bool {
-        self.pins || self.large
+    pub(super) fn any(&self) -> bool {
+        self.pins.is_some() || self.large
     }
 }
 
@@ -49,7 +54,7 @@ pub(super) struct Maker {
 /// Who was seen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Makers {
-    /// Who made most pinned handles.
+    /// Who allocated most of the objects that are pinned.
     pub(super) pins: Option<Maker>,
     /// Who allocated most bytes of large objects.
     pub(super) large: Option<Maker>,
@@ -58,29 +63,47 @@ pub(super) struct Makers {
 
 #[derive(Default)]
 struct Watch {
-    pins: Capped<Option<StackKey>, u64>,
-    pins_seen: u64,
-    /// Whether more would not say more.
-    enough: Arc<AtomicBool>,
+    suspicion: Suspicion,
+    /// Who allocated objects that were pinned while we watched.
+    pinned: Capped<Option<StackKey>, u64>,
+    /// Who allocated objects that look like those that are pinned.
+    alike: Capped<Option<StackKey>, u64>,
     large: Capped<Option<StackKey>, u64>,
+    fresh: HashMap<ObjectAddress, Option<StackKey>>,
+}
+
+impl Watch {
+    fn allocated(&mut self, tick: &AllocationTick<'_>, stack: Option<StackKey>) {
+        if tick.kind == AllocationKind::Large {
+            *self.large.entry(stack) += tick.allocated_bytes();
+        }
+        let Some((type_name, bytes)) = &self.suspicion.pins else { return };
+        if let Some(object) = tick.object {
+            if self.fresh.len() >= MOST_FRESH {
+                self.fresh.clear();
+            }
+            self.fresh.insert(object, stack);
+        }
+        let is_type = tick.type_name.is_some_and(|name| readable(&name.to_string()) == *type_name);
+        if is_type && tick.object_bytes.is_some_and(|size| size.next_multiple_of(8) == bytes.next_multiple_of(8)) {
+            *self.alike.entry(stack) += 1;
+        }
+    }
 }
 
 impl Watcher for Watch {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks) {
         match event {
+            RuntimeEvent::AllocationTick(tick) => self.allocated(tick, stacks.key(seen.event.stack)),
             RuntimeEvent::HandleCreated(made)
                 if matches!(made.kind, HandleKind::Pinned | HandleKind::AsyncPinned) =>
             {
-                self.pins_seen += 1;
-                if self.pins_seen <= ENOUGH {
-                    *self.pins.entry(stacks.key(seen.event.stack)) += 1;
-                } else {
-                    self.enough.store(true, Ordering::Relaxed);
+                if let Some(stack) = self.fresh.get(&made.object) {
+                    *self.pinned.entry(*stack) += 1;
                 }
             }
-            RuntimeEvent::AllocationTick(tick) if tick.kind == AllocationKind::Large => {
-                *self.large.entry(stacks.key(seen.event.stack)) += tick.allocated_bytes();
-            }
+            // Objects move, and others come to lie where they were.
+            RuntimeEvent::GcEnd(_) => self.fresh.clear(),
             _ => {}
         }
     }
@@ -89,26 +112,18 @@ impl Watcher for Watch {
 impl Makers {
     /// Watches for a few seconds.
     pub(super) fn watch(run: &Run<'_>, suspicion: Suspicion) -> Result<(Makers, Cost), ProfilerError> {
-        let mut keywords = 0;
-        let mut level = Level::Informational;
-        if suspicion.pins {
-            keywords |= keyword::GC_HANDLE;
-        }
-        if suspicion.large {
-            keywords |= keyword::GC;
-            level = Level::Verbose;
-        }
-        let request = TraceRequest::new(BUFFER_MB, vec![Provider::new(provider::RUNTIME, keywords, level)]);
+        let handles = if suspicion.pins.is_some() { keyword::GC_HANDLE } else { 0 };
+        let runtime = Provider::new(provider::RUNTIME, keyword::GC | handles, Level::Verbose);
+        let request = TraceRequest::new(BUFFER_MB, vec![runtime]);
         let short = LONGEST.min(run.duration);
-        let enough = Arc::new(AtomicBool::new(false));
-        let watch = Watch { enough: Arc::clone(&enough), ..Watch::default() };
+        let watch = Watch { suspicion, ..Watch::default() };
         let watched = events::watch_until(run, &request, watch, |elapsed| {
-            let is_enough = !suspicion.large && enough.load(Ordering::Relaxed);
-            if elapsed >= short || is_enough { Going::Stop } else { Going::On }
+            if elapsed >= short { Going::Stop } else { Going::On }
         })?;
+        let Watch { pinned, alike, large, .. } = &watched.watcher;
         let makers = Makers {
-            pins: most(&watched, &watched.watcher.pins),
-            large: most(&watched, &watched.watcher.large),
+            pins: most(&watched, pinned).or_else(|| most(&watched, alike)),
+            large: most(&watched, large),
             watched: watched.measured,
         };
         Ok((makers, watched.cost.clone()))

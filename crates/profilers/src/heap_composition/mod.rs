@@ -8,13 +8,17 @@
 //! ```
 
 mod answer;
+mod beside;
 mod causes;
 mod judge;
+mod layout;
 mod makers;
 mod native;
 #[cfg(test)]
 mod tests;
 mod told;
+
+pub use self::beside::memory_of;
 
 use std::time::Duration;
 
@@ -24,6 +28,7 @@ use model::{Cost, WindowEnd};
 use process_view::{Process, ViewError};
 
 use self::causes::Causes;
+use self::layout::{Layout, Reader};
 use self::makers::Makers;
 use self::native::Native;
 use self::told::{Managed, Watch};
@@ -93,6 +98,8 @@ pub(crate) struct Composition {
     managed: Managed,
     /// What the kernel says, with the time of each look since the first.
     looks: Vec<(Duration, Native)>,
+    /// Regions or segments, where they can be read.
+    layout: Option<Layout>,
     causes: Option<Causes>,
     makers: Option<Makers>,
     /// Collections while we listened, and full ones among them.
@@ -123,7 +130,7 @@ impl Composition {
     /// Listens to the runtime, and looks at its memory meanwhile.
     fn listen(run: &Run<'_>) -> Result<Composition, ProfilerError> {
         let process = Process::new(run.process.pid);
-        let mut looks = Looks::new(run.process.visible, run.duration);
+        let mut looks = Looks::new(run);
         let (request, watch) = Watch::of(run.process);
         let mut watched = events::watch_until(run, &request, watch, |elapsed| {
             looks.look_if_due(&process, elapsed);
@@ -135,6 +142,7 @@ impl Composition {
         Ok(Composition {
             managed: watched.watcher.managed(),
             looks: looks.seen,
+            layout: looks.layout,
             causes: None,
             makers: None,
             collections: (watched.watcher.collections, watched.watcher.full),
@@ -196,18 +204,23 @@ fn objects(run: &Run<'_>) -> Result<(Managed, Taken, Vec<String>), ProfilerError
 
 /// Looks at the kernel's accounts, spread over a time.
 struct Looks {
-    visible: bool,
     every: Duration,
+    reader: Reader,
+    layout: Option<Layout>,
     seen: Vec<(Duration, Native)>,
     problem: Option<String>,
 }
 
 impl Looks {
-    fn new(visible: bool, time: Duration) -> Looks {
-        let problem = (!visible).then(|| {
-            "its memory is not known: it lives in another pid namespace, which /proc does not show".to_owned()
-        });
-        Looks { visible, every: time / (LOOKS - 1), seen: Vec::new(), problem }
+    fn new(run: &Run<'_>) -> Looks {
+        let hidden = "its memory is not known: it lives in another pid namespace, which /proc does not show";
+        Looks {
+            every: run.duration / (LOOKS - 1),
+            reader: Reader::open(run.process.pid),
+            layout: None,
+            seen: Vec::new(),
+            problem: (!run.process.visible).then(|| hidden.to_owned()),
+        }
     }
 
     fn look_if_due(&mut self, process: &Process, elapsed: Duration) {
@@ -218,11 +231,15 @@ impl Looks {
     }
 
     fn look(&mut self, process: &Process, elapsed: Duration) {
-        if !self.visible || self.problem.is_some() {
+        if self.problem.is_some() {
             return;
         }
+        if let Some(layout) = self.reader.read() {
+            self.layout = Some(layout);
+        }
+        let ranges = self.layout.as_ref().map_or(&[][..], |layout| &layout.ranges);
         match process.memory() {
-            Ok(view) => self.seen.push((elapsed, Native::of(&view, &[]))),
+            Ok(view) => self.seen.push((elapsed, Native::of(&view, ranges))),
             Err(ViewError::Vanished { .. }) => {}
             Err(error) => {
                 self.problem = Some(format!(

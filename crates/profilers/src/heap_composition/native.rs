@@ -34,8 +34,15 @@ pub(crate) enum Use {
 
 impl Use {
     /// Every use, in the order in which they are shown.
-    pub(crate) const ALL: [Use; 7] =
-        [Use::ManagedHeap, Use::Code, Use::Stacks, Use::Malloc, Use::OtherAnonymous, Use::Files, Use::Shared];
+    pub(crate) const ALL: [Use; 7] = [
+        Use::ManagedHeap,
+        Use::Code,
+        Use::Stacks,
+        Use::Malloc,
+        Use::OtherAnonymous,
+        Use::Files,
+        Use::Shared,
+    ];
 
     /// In a table.
     pub(crate) fn label(self) -> &'static str {
@@ -248,11 +255,7 @@ fn claim_segments(mappings: &[MappedMemory], uses: &mut [Option<Use>]) {
         let rest = &mappings[at + 1];
         let is_rest = uses[at + 1].is_none() && rest.access.is_none() && !is_stack(mappings, at + 2);
         let is_own = !is_arena(mappings, at) && !is_stack(mappings, at);
-        if is_rest
-            && is_own
-            && rest.end - mappings[at].start >= LEAST_SEGMENT
-            && !is_beside_code(mappings, uses, at + 1)
-        {
+        if is_rest && is_own && rest.end - mappings[at].start >= LEAST_SEGMENT && !is_beside_code(mappings, uses, at + 1) {
             uses[at] = Some(Use::ManagedHeap);
             uses[at + 1] = Some(Use::ManagedHeap);
         }
@@ -272,8 +275,7 @@ fn is_beside_code(mappings: &[MappedMemory], uses: &[Option<Use>], at: usize) ->
     }
     let is_code = |index: usize| uses[index] == Some(Use::Code) && mappings[index].access.execute;
     let below = (0..at).rev().take_while(|&index| start - mappings[index].end < NEAR_CODE).any(is_code);
-    let above =
-        (at + 1..mappings.len()).take_while(|&index| mappings[index].start - end < NEAR_CODE).any(is_code);
+    let above = (at + 1..mappings.len()).take_while(|&index| mappings[index].start - end < NEAR_CODE).any(is_code);
     below || above
 }
 
@@ -305,8 +307,7 @@ fn claim_around(mappings: &[MappedMemory], uses: &mut [Option<Use>], reserve: us
         let below = &mappings[at - 1];
         let is_foreign = below.start < surely
             && (is_arena_part(mappings, at - 1) || is_stack(mappings, at - 1) || is_guard(below));
-        if !below.is_anonymous() || uses[at - 1].is_some_and(|known| known != Use::ManagedHeap) || is_foreign
-        {
+        if !below.is_anonymous() || uses[at - 1].is_some_and(|known| known != Use::ManagedHeap) || is_foreign {
             break;
         }
         at -= 1;

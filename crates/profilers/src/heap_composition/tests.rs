@@ -9,6 +9,7 @@ use process_view::{Access, MappedMemory, MemoryView};
 
 use super::answer::answer;
 use super::causes::{Causes, Holes, Pins};
+use super::layout::{Layout, Stretch};
 use super::makers::{Maker, Makers};
 use super::native::{Native, Use};
 use super::told::{Managed, Size, Source};
@@ -117,8 +118,10 @@ fn known_ranges_of_the_heap_come_before_shapes() {
 
 fn native(heap: u64, malloc: u64, other: u64) -> Native {
     let mut mappings = run(0x1000_0000, &[(malloc >> 10, "rw-p", "[heap]", malloc >> 10)]);
-    mappings
-        .extend(run(0x7f00_0000_0000, &[(heap >> 10, "rw-p", "", heap >> 10), (300 << 20, "---p", "", 0)]));
+    mappings.extend(run(
+        0x7f00_0000_0000,
+        &[(heap >> 10, "rw-p", "", heap >> 10), (300 << 20, "---p", "", 0)],
+    ));
     mappings.extend(run(0x7fa0_0000_1000, &[(other >> 10, "rw-p", "", other >> 10)]));
     mappings.extend(run(0x7fb0_0000_0000, &[(40_000, "r-xp", "/app/Shop.Api.dll", 21_000)]));
     Native::of(&MemoryView { mappings, left_out: 0 }, &[])
@@ -129,11 +132,11 @@ fn size(bytes: u64, holes: u64) -> Size {
 }
 
 fn composition(managed: Managed, looks: Vec<Native>) -> Composition {
-    let looks =
-        looks.into_iter().zip(0_u64..).map(|(look, at)| (Duration::from_secs(2 * at), look)).collect();
+    let looks = looks.into_iter().zip(0_u64..).map(|(look, at)| (Duration::from_secs(2 * at), look)).collect();
     Composition {
         managed,
         looks,
+        layout: None,
         causes: None,
         makers: None,
         collections: (4, 1),
@@ -187,11 +190,15 @@ fn sick() -> Composition {
     let mut seen = composition(managed(size(120 * MB, 70 * MB), size(500 * MB, 200 * MB)), looks);
     seen.managed.pinned_objects = Some(3_012);
     let mut causes = holes(200 * MB, 170 * MB);
+    let small = Holes { holes: 2_900, hole_bytes: 70 * MB, beside_pins: 69 * MB, ..Holes::default() };
+    causes.holes.insert(Generation::Gen2, small);
+    causes.objects.insert(Generation::Gen2, (60_000, 50 * MB));
     causes.pins = vec![Pins {
         type_name: "System.Byte[]".into(),
         by: RootKind::PinnedHandle,
         objects: 3_000,
         bytes: 12 * MB,
+        usual_bytes: 4_120,
         generations: [400, 600, 2_000, 0, 0, 0],
         holder: Some(("Shop.Net.Receiver".into(), 3_000)),
     }];
@@ -207,6 +214,12 @@ fn sick() -> Composition {
         watched: Duration::from_secs(5),
     });
     seen.forced = 1;
+    let mut layout = Layout { heaps: 1, has_regions: true, ..Layout::default() };
+    let stretches = [(2, 7, 8), (1, 3, 4), (31, 118, 124), (40, 490, 640), (1, 1, 32), (1, 1, 4)];
+    for (stretch, (pieces, used, committed)) in layout.generations.iter_mut().zip(stretches) {
+        *stretch = Stretch { pieces, used: used * MB, committed: committed * MB };
+    }
+    seen.layout = Some(layout);
     seen.managed.source = Source::Collection { generation: 2, forced: true };
     seen
 }
@@ -317,6 +330,7 @@ fn holes_lie_between_objects_and_pins_have_holders() {
     let causes = Causes::of(&builder.finish().unwrap());
     let [pins] = &causes.pins[..] else { panic!("{causes:?}") };
     assert_eq!((pins.objects, pins.in_the_way()), (2, 2));
+    assert_eq!(pins.usual_bytes, 0x100);
     assert_eq!(pins.holder, Some(("Shop.Receiver".into(), 2)));
     let small = &causes.holes[&Generation::Gen2];
     // 0x700 between the buffers, and what is left behind the receiver.

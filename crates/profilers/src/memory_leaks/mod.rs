@@ -61,7 +61,7 @@ static SPEC: Spec = Spec {
     ],
     since: "3.1",
     pause: Pause::Heap,
-    cost: "all threads stop while the heap is told, at every look; before 9 it collects first",
+    cost: "all threads stop while the heap is told, at every look; often it collects first",
     duration: Duration::from_secs(10),
 };
 

@@ -59,6 +59,7 @@ pub fn take(
         }
     };
     let origin = origin(&taken, &process, taken_at);
+    let beside = profilers::memory_of(&process, &taken.graph).into_iter().collect();
     // Before anything is cut out of it.
     let not_kept = kept_heap::keep(&session, &process, "1", &taken.graph).err().map(Failure::from);
     let name = match &taking.output {
@@ -71,7 +72,7 @@ pub fn take(
         name,
         pid: Some(process.pid),
         session: Some(session),
-        beside: Vec::new(),
+        beside,
         not_kept,
     })
 }

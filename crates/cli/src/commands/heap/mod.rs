@@ -1,10 +1,11 @@
 //! `drdotnet heap`: the friendly door to the heap of a process, running or kept.
 //!
 //! ```text
-//!  HEAP --> source: process, session, file --> Opened: graph, where it is from --> report --> screen, session
+//!  HEAP --> source: process, session, file, core dump --> Opened: graph, where it is from --> report --> screen, session
 //!             +-- live: takes the heap, keeps it in a session
 //! ```
 
+mod core;
 mod delivery;
 mod live;
 mod next_steps;
@@ -126,7 +127,7 @@ fn diff(args: &DiffArgs, screen: &Screen) -> Result<(), Failure> {
     let question = question("heap-diff", &[("top", &args.top.to_string())]);
     // Both are found before anybody is stopped for one of them.
     let (before, after) = (source::of_word(&args.before)?, source::of_word(&args.after)?);
-    if matches!((&before, &after), (Source::Process(_), Source::Process(_))) && args.taking.output.is_some() {
+    if before.is_live() && after.is_live() && args.taking.output.is_some() {
         return Err(Failure::new(Code::BadParameter, "-o cannot be given for two processes at once")
             .why("each heap that is taken is kept in a session of its own"));
     }

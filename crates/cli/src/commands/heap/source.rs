@@ -6,6 +6,7 @@ use heap_reports::{Look, Origin};
 use model::{ProcessId, Section};
 use sessions::{RunningSession, Session, SessionError, Store};
 
+use super::core;
 use super::live::{self, Question};
 use super::which;
 use crate::args::Which;
@@ -24,6 +25,8 @@ const HIGHEST_PID: u32 = 1 << 22;
 pub enum Source {
     /// In a running process.
     Process(Which),
+    /// In a running process, as nothing else has this name.
+    Named(String),
     /// In a session, with its file.
     Session(Box<Session>, PathBuf),
     /// In a file.
@@ -85,7 +88,7 @@ pub fn of_word(word: &str) -> Result<Source, Failure> {
         Err(SessionError::NotFound { .. }) if word.contains('/') || word.ends_with(".gcdump") => {
             Ok(Source::File(path.to_owned()))
         }
-        Err(SessionError::NotFound { .. }) => Ok(Source::Process(Which::Name(word.to_owned()))),
+        Err(SessionError::NotFound { .. }) => Ok(Source::Named(word.to_owned())),
         Err(error) => Err(error.into()),
     }
 }
@@ -122,19 +125,21 @@ fn newest(store: &Store) -> Result<Source, Failure> {
 }
 
 impl Source {
+    /// Whether it is in a running process.
+    pub fn is_live(&self) -> bool {
+        matches!(self, Source::Process(_) | Source::Named(_))
+    }
+
     /// The heap. One of a process is taken, and kept in a session about the question.
     pub fn open(self, taking: &Taking, question: &Question, screen: &Screen) -> Result<Opened, Failure> {
         match self {
-            Source::Process(which) => {
-                live::check(taking)?;
-                // The runtime cannot be stopped in the middle: one Ctrl+C is enough.
-                let interrupt = Interrupt::listen(Second::IsIgnored)
-                    .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
-                let process = select(&which)?;
-                if let Some(failure) = unreachable(&process) {
-                    return Err(failure);
-                }
-                live::take(process, taking, question, &interrupt, screen)
+            Source::Process(which) => of_process(&which, taking, question, screen),
+            Source::Named(name) => {
+                let opened = of_process(&Which::Name(name), taking, question, screen);
+                opened.map_err(|failure| match failure.code {
+                    Code::NoSuchName => failure.also("no file and no session is called so either"),
+                    _ => failure,
+                })
             }
             Source::Session(session, file) => {
                 let (look, mut origin) = gcdump::open(&file)?;
@@ -146,11 +151,29 @@ impl Source {
                 Ok(Opened::kept(look, origin, name))
             }
             Source::File(path) => {
-                let (look, origin) = gcdump::open(&path)?;
+                let (look, origin) =
+                    if core::is_core(&path) { core::open(&path) } else { gcdump::open(&path) }?;
                 Ok(Opened::kept(look, origin, path.display().to_string()))
             }
         }
     }
+}
+
+fn of_process(
+    which: &Which,
+    taking: &Taking,
+    question: &Question,
+    screen: &Screen,
+) -> Result<Opened, Failure> {
+    live::check(taking)?;
+    // The runtime cannot be stopped in the middle: one Ctrl+C is enough.
+    let interrupt = Interrupt::listen(Second::IsIgnored)
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    let process = select(which)?;
+    if let Some(failure) = unreachable(&process) {
+        return Err(failure);
+    }
+    live::take(process, taking, question, &interrupt, screen)
 }
 
 impl Opened {
