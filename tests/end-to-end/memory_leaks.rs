@@ -35,7 +35,8 @@ fn a_heap_that_is_not_there_is_said_before_anything_is_done() {
     let user = User::new();
     let target = shared().target("healthy-idle-service", Runtime::Net8).start().expect("a target");
     let pid = target.pid().to_string();
-    let since = |what: &str| user.says(&["run", "memory-leaks", "-p", &pid, "--set", &format!("since={what}")]);
+    let since =
+        |what: &str| user.says(&["run", "memory-leaks", "-p", &pid, "--set", &format!("since={what}")]);
     let none = since("nothing-of-this-name");
     assert_eq!((none.code, none.stdout.as_str()), (Some(16), ""), "{none:?}");
     assert!(none.stderr.contains("is neither a file nor a session"), "{none:?}");

@@ -36,10 +36,13 @@ struct Row {
     seconds: f64,
 }
 
-/// Examines the patients: `clinic [PATIENT,...|all] [RUNTIME,...]`. The table of all of them is written to its page.
+/// Examines the patients: `clinic [--debug] [PATIENT,...|all] [RUNTIME,...]`. The table of all of them is written to its page.
 pub fn clinic(arguments: &[String]) -> Result<()> {
-    cargo::cargo(["build", "--release", "--package", "cli"])?;
-    let binary = cargo::built("release/drdotnet");
+    let is_debug = arguments.first().is_some_and(|word| word == "--debug");
+    let arguments = if is_debug { arguments.get(1..).unwrap_or_default() } else { arguments };
+    let profile: &[&str] = if is_debug { &[] } else { &["--release"] };
+    cargo::cargo(["build", "--package", "cli"].iter().chain(profile))?;
+    let binary = cargo::built(if is_debug { "debug/drdotnet" } else { "release/drdotnet" });
     let testbed = Testbed::open()?;
     testbed.prepare_all()?;
     let wanted = |text: &str, position: usize| {

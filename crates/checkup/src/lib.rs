@@ -47,7 +47,7 @@ pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> 
     let window = if leave.deep { DEEP_WINDOW } else { WINDOW };
     let signs = Signs::take(process, window, control);
     let looks = Looks::take(process, &signs, leave, begin + BUDGET, control);
-    let case = Case { signs: &signs, looks: &looks, process };
+    let case = Case { signs: &signs, looks: &looks, process, redaction: leave.redaction };
     let found = RULES.iter().flat_map(|rule| (rule.judge)(&case)).collect();
     let mut verdicts = merging::merge(found);
     merging::rank(&mut verdicts);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{EventFilter, Level, Provider, TraceRequest};
 use event_session::Seen;
-use model::{Confidence, Finding, Severity};
+use model::{Confidence, Finding, Severity, TargetText};
 use profilers::{Answer, Engine, Pause, Profiler, ProfilerError, Run, Spec, event_stacks};
 
 /// The event source of outgoing HTTP calls (.NET 5).
@@ -38,9 +38,11 @@ impl Profiler for Calls {
             ..Provider::new(HTTP, 0, Level::Informational)
         };
         let seen = event_stacks(run, &TraceRequest::new(32, vec![http]), host)?;
+        let redaction = run.settings.redaction();
         let Some((culprit, host, count, all)) = super::heaviest(&seen) else {
             return Ok(super::answer(seen, "No call began.".to_owned(), None));
         };
+        let host = TargetText::new(&host).shown(redaction);
         let summary = format!("{all} calls began, {count} of them to {host} by {}.", culprit.name);
         // How slow they are, the rule knows from the counters.
         let finding = Finding::new("http-caller", Severity::Info, Confidence::Medium, summary.clone())

@@ -3,7 +3,7 @@
 //! For: open descriptors that became more at nearly every look and never fewer, or that are near the limit. Against: waves, as
 //! those of connections.
 
-use model::{Confidence, Finding, Severity};
+use model::{Confidence, Finding, Severity, TargetText};
 
 use super::{Case, Verdict};
 use crate::words::percent;
@@ -41,7 +41,10 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
             format!("{} in {:.0} s", system.open.growth(), system.window.as_secs_f64()),
         );
     if let Some((folder, count)) = &open.busiest_folder {
-        finding = finding.evidence("Most files are in", format!("{folder} ({count})"));
+        finding = finding.evidence(
+            "Most files are in",
+            format!("{} ({count})", TargetText::new(folder).shown(case.redaction)),
+        );
     }
     finding = finding
         .advice("Put what opens them into a using statement, so that it is closed on every path.")
