@@ -35,7 +35,7 @@ const MERGES: &[Merge] = &[
     ("blocked-forever", "thread-leak", When::SameCulprit),
     // A finalizer that waits for a lock is found as a wait, too.
     ("blocked-finalizer", "blocked-forever", When::Always),
-    ("blocked-finalizer", "deadlock", When::SameCulprit),
+    ("blocked-finalizer", "lock-contention", When::Always),
     ("blocked-finalizer", "memory-leak", When::Always),
     ("regex-backtracking", "hot-method", When::SameCulprit),
     // Throwing, compiling and collecting use processors.
