@@ -45,8 +45,8 @@ fn illnesses_are_named_with_their_culprits() {
 }
 
 fn is_diagnosed(id: &str, runtime: Runtime) {
-    let patient = testbed::patients().iter().find(|known| known.id == id).unwrap();
-    let target = shared().target(id, runtime).start().unwrap();
+    let patient = testbed::patients().iter().find(|known| known.id == id).expect("a patient");
+    let target = shared().target(id, runtime).start().expect("it starts");
     let user = User::new();
     let mut said = String::new();
     for _ in 0..VISITS {

@@ -36,8 +36,6 @@ pub use steps::{LONGEST_PAUSE, Lane, Leave, Look, Looks, STEPS, Step, Taken};
 pub const WINDOW: Duration = Duration::from_secs(4);
 /// The same when more time is given.
 pub const DEEP_WINDOW: Duration = Duration::from_secs(12);
-/// When the last closer look should have ended, so that all of it takes less than 15 s.
-const BUDGET: Duration = Duration::from_millis(12_500);
 
 /// Examines a process.
 #[must_use]
@@ -46,7 +44,7 @@ pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> 
     let begin = Instant::now();
     let window = if leave.deep { DEEP_WINDOW } else { WINDOW };
     let signs = Signs::take(process, window, control);
-    let looks = Looks::take(process, &signs, leave, begin + BUDGET, control);
+    let looks = Looks::take(process, &signs, leave, begin, control);
     let case = Case { signs: &signs, looks: &looks, process, redaction: leave.redaction };
     let found = RULES.iter().flat_map(|rule| (rule.judge)(&case)).collect();
     let mut verdicts = merging::merge(found);

@@ -23,6 +23,8 @@ use crate::words::{bytes, percent, rate};
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// The parameter of profilers that may stop the target for long.
 const ALLOW_PAUSE: &str = "allow-pause";
+/// When the last closer look should have ended, from the start, so that all of it takes less than 15 s.
+const BUDGET: Duration = Duration::from_millis(12_500);
 /// How many looks at the heap there usually are.
 const USUAL_HEAP_LOOKS: usize = 2;
 /// The least that a look is given, however late it is.
@@ -171,7 +173,10 @@ fn busy(signs: &Signs, _: &Looks) -> Option<String> {
     let used = system.cpu_percent();
     let wanted =
         (system.ran_ns + system.ready_ns) as f64 / (system.window.as_nanos() as f64).max(1.0) * 100.0;
-    (wanted >= BUSY).then(|| format!("the process used {} of a processor", percent(used)))
+    (wanted >= BUSY).then(|| match used >= BUSY {
+        true => format!("the process used {} of a processor", percent(used)),
+        false => format!("its threads wanted {} of a processor and got {}", percent(wanted), percent(used)),
+    })
 }
 
 fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
@@ -350,10 +355,12 @@ impl Looks {
         process: &DotnetProcess,
         signs: &Signs,
         leave: Leave,
-        deadline: Instant,
+        begin: Instant,
         control: &dyn Control,
     ) -> Looks {
         let mut looks = Looks::default();
+        let deadline = begin + BUDGET;
+        let progress = |note: &str| control.progress(begin.elapsed(), BUDGET, note);
         let quiet = Quietly(control);
         let visit = |called: &Called, left: usize| {
             let left = u32::try_from(left.max(1)).unwrap_or(1);
@@ -363,7 +370,7 @@ impl Looks {
             (called.profiler.spec(), called.why.clone(), look(process, called, leave, time, &quiet))
         };
         let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
-        control.progress(Duration::ZERO, Duration::ZERO, &format!("{} closer looks", called.len()));
+        progress(&format!("{} closer looks", called.len()));
         let results = std::thread::scope(|scope| {
             let lane = |lane: Lane| called.iter().filter(move |called| called.step.lane == lane);
             let beside: Vec<_> =
@@ -384,11 +391,7 @@ impl Looks {
         looks.keep(results);
         let called = looks.choose(process, signs, leave, &[Lane::Heap]);
         for (number, one) in called.iter().enumerate() {
-            control.progress(
-                Duration::ZERO,
-                Duration::ZERO,
-                &format!("{} looks at the heap", called.len() - number),
-            );
+            progress(&format!("{} looks at the heap", called.len() - number));
             looks.keep(vec![visit(one, called.len() - number)]);
         }
         looks
