@@ -9,6 +9,7 @@ fn every_help_text_is_as_accepted_and_fits_a_narrow_terminal() {
         ("drdotnet", &["--help"][..]),
         ("drdotnet-short", &["-h"]),
         ("ps", &["help", "ps"]),
+        ("checkup", &["checkup", "--help"]),
         ("info", &["help", "info"]),
         ("run", &["run", "--help"]),
         ("profilers", &["help", "profilers"]),

@@ -1,6 +1,7 @@
 //! The built binary on real .NET programs, as a user would run it.
 
 mod bad_input;
+mod checkup;
 mod counters;
 mod counters_screen;
 mod cpu;

@@ -4,6 +4,7 @@
 mod bench;
 mod cargo;
 mod check;
+mod clinic;
 mod fuzz;
 mod measure;
 mod suite;
@@ -28,6 +29,7 @@ const TASKS: &[Task] = &[
     Task { name: "testbed", help: "prepare the real runtimes and patients, and say where they are", run: |_| testbed() },
     Task { name: "bless",   help: "accept what users see now: rewrite the golden files", run: bless },
     Task { name: "bench",   help: "measure what we claim: bench [NAME]", run: bench::bench },
+    Task { name: "clinic",  help: "examine every patient, and tell what was found: clinic [PATIENT,...|all] [RUNTIME,...]", run: clinic::clinic },
     Task { name: "fuzz",    help: "feed the parsers with bad bytes: fuzz [TARGET] [SECONDS]", run: fuzz::fuzz },
 ];
 

@@ -85,6 +85,10 @@ pub enum Code {
     AgentRefused = 43,
     /// The agent was in the process, but did not answer.
     AgentFailed = 44,
+    /// A checkup found something of severity warning or critical.
+    Findings = 48,
+    /// Of several processes, some could not be examined.
+    SomeUnexamined = 50,
     /// The process would stand still longer than may be without a word of the user's.
     PauseNotAllowed = 41,
     /// The process is too near its memory limit to be asked.

@@ -41,6 +41,8 @@ pub struct Failure {
     pointer: Option<Box<(String, String)>>,
     /// The exit code of a program that we started, which stands for ours.
     program_code: Option<u8>,
+    /// Everything has been said; only the exit code is left.
+    is_said: bool,
 }
 
 impl Failure {
@@ -54,7 +56,13 @@ impl Failure {
             choices: Vec::new(),
             pointer: None,
             program_code: None,
+            is_said: false,
         }
+    }
+
+    /// An exit code, when everything has been said.
+    pub fn said(code: Code) -> Failure {
+        Failure { is_said: true, ..Failure::new(code, "") }
     }
 
     /// Why.
@@ -118,6 +126,9 @@ impl Failure {
 
     /// As text, with what the target said made harmless.
     pub fn text(&self, screen: &Screen) -> String {
+        if self.is_said {
+            return String::new();
+        }
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let dim = Style::new().dimmed();
         let fit = |indent, words: &str| {

@@ -29,7 +29,8 @@ pub(crate) fn is_own(frame: &Frame) -> bool {
 }
 
 /// A frame as the culprit of a finding.
-pub(crate) fn method(frame: &Frame) -> Culprit {
+#[must_use]
+pub fn method(frame: &Frame) -> Culprit {
     Culprit { file: frame.file.clone(), line: frame.line, ..Culprit::new(CulpritKind::Method, &frame.name) }
 }
 

@@ -24,6 +24,9 @@ use crate::profiler::{Run, Stop};
 pub(crate) trait Watcher: Send {
     /// An event, in the order of the stream: that of time only within one thread.
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>, stacks: &mut Stacks);
+
+    /// An event of a kind that is not known, such as one of another provider.
+    fn other(&mut self, _seen: &Seen<'_>, _stacks: &mut Stacks) {}
 }
 
 /// Frames of stacks that are kept, as nodes of their tree: about 30 MB.
@@ -62,6 +65,10 @@ impl<W: Watcher> Observer for Watching<W> {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
         self.code.learn(event);
         self.watcher.event(seen, event, &mut self.stacks);
+    }
+
+    fn other(&mut self, seen: &Seen<'_>) {
+        self.watcher.other(seen, &mut self.stacks);
     }
 
     fn barrier(&mut self, _at_ns: u64) {

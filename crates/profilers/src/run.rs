@@ -11,8 +11,13 @@ use crate::{ProfilerError, Settings, by_id};
 
 /// Runs a profiler and makes the report.
 pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
+    debug_assert!(by_id(profiler.spec().id).is_ok(), "a profiler that is not in the registry");
+    run_unlisted(profiler, run)
+}
+
+/// The same for one that is not in the registry, because it is part of something larger.
+pub fn run_unlisted(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
     let spec = profiler.spec();
-    debug_assert!(by_id(spec.id).is_ok(), "a profiler that is not in the registry");
     if let Some(found) = &run.process.runtime_version
         && is_older(found, spec.since)
     {

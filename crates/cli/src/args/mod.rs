@@ -1,5 +1,6 @@
 //! The command line as it is typed. Nothing here does any work.
 
+pub mod checkup;
 pub mod counters;
 pub mod cpu_diff;
 pub mod dump;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use checkup::CheckupArgs;
 pub use counters::CountersArgs;
 pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
@@ -34,6 +36,7 @@ use crate::screen::ColourChoice;
 const EXAMPLES: &str = "\
 Examples:
   drdotnet ps                              list the .NET processes
+  drdotnet checkup -p 4242                 what is wrong with one
   drdotnet info -p 4242                    what one is, and what it would tell
   drdotnet cpu -p 4242                     where its CPU time goes
   drdotnet stack -p 4242                   what its threads do right now
@@ -73,6 +76,9 @@ pub struct Arguments {
 pub enum Command {
     /// List the .NET processes of this machine
     Ps(PsArgs),
+    /// Find out what is wrong with a process
+    #[command(override_usage = checkup::USAGE, after_help = checkup::HELP)]
+    Checkup(CheckupArgs),
     /// Describe one process, and what can be collected from it
     Info(InfoArgs),
     /// List the questions that can be asked

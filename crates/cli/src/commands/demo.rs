@@ -1,60 +1,82 @@
-//! `drdotnet demo`: a real .NET program with a fault, and what this tool says of it.
+//! `drdotnet demo`: a web shop in trouble, and what a checkup says of it.
 
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
+use checkup::Leave;
+use discovery::{Options, find};
+use model::format_duration;
 use testbed::{Runtime, Testbed, TestbedError};
 
-use super::{info, ps, run};
-use crate::args::{InfoArgs, OneTarget, PsArgs, RunArgs, RunTarget};
+use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
 use crate::explain::Failure;
 use crate::output;
+use crate::progress::Progress;
+use crate::redaction;
 use crate::screen::Screen;
 
-/// The program of the demo, and how long it is looked at.
-const PATIENT: &str = "hot-method";
-const LOOK: Duration = Duration::from_secs(3);
-/// What is asked: which thread is busy, then with what.
-const PROFILERS: [&str; 2] = ["threads", "cpu-unprivileged"];
+/// The program of the demo: a web service with several faults.
+const PATIENT: &str = "sick-web-shop";
+/// What its visitors ask for.
+const PAGES: [&str; 3] = ["/search", "/basket", "/pay"];
+/// How long a page may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process is asked who it is.
+const ASKING: Duration = Duration::from_secs(10);
 
-/// Starts a sick program and goes through the commands a user would type.
+/// Starts a sick web service, uses it, and examines it.
 pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let testbed = Testbed::open().map_err(failed)?;
     say(&format!(
-        "This starts a real .NET 9 program with a fault in it ({PATIENT}),\n\
-         finds it and looks at it.\n\
+        "This starts a real .NET 9 web shop with faults in it, visits it, and lets\n\
+         drdotnet find out what is wrong, without a hint.\n\
          What is missing is fetched once and kept in {}.\n",
         testbed.cache_dir().display()
     ))?;
     testbed.prepare(&[Runtime::Net9]).map_err(failed)?;
     let target = testbed.target(PATIENT, Runtime::Net9).start().map_err(failed)?;
+    let port = target.value_of("port").and_then(|port| port.parse().ok()).unwrap_or(0);
+    say(&format!("\nThe shop is open at http://127.0.0.1:{port}, and looks fine to its visitors:\n"))?;
+    for page in PAGES {
+        let line = visit(port, page).unwrap_or_else(|error| format!("no answer: {error}"));
+        say(&format!("  GET {page:8} {line}\n"))?;
+    }
+
     let pid = model::ProcessId(target.pid());
+    say(&format!("\n$ drdotnet checkup -p {pid}\n"))?;
+    let process = redaction::shown(find(pid, &Options { timeout: ASKING })?);
+    let interrupt = Interrupt::listen(Second::IsIgnored)
+        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    let progress = Progress::begin(screen, &format!("checkup: examining {} (pid {pid})", process.name));
+    let control = UserControl { interrupt: &interrupt, progress: &progress, session: None };
+    let leave = Leave { redaction: redaction::chosen(), ..Leave::default() };
+    let report = checkup::examine(&process, leave, &control);
+    progress.end();
+    say(&reports::terminal::render(&report, &screen.report_style()))?;
 
-    say("\n$ drdotnet ps\n")?;
-    ps::ps(&PsArgs { json: false }, screen)?;
-
-    say(&format!("\n$ drdotnet info -p {pid}\n"))?;
-    let one = OneTarget { process: None, process_id: Some(pid), name: None };
-    info::info(&InfoArgs { target: one, json: false, show_secrets: false }, screen)?;
-
-    for profiler in PROFILERS {
-        say(&format!("\n$ drdotnet run {profiler} -p {pid} --duration {}s\n", LOOK.as_secs()))?;
-        run::run(&question(profiler, pid), screen)?;
+    let page = std::env::temp_dir().join(format!("drdotnet-demo-{pid}.html"));
+    match std::fs::write(&page, reports::html::render(&report)) {
+        Ok(()) => say(&format!("\nThe same as a page for a browser: {}\n", page.display()))?,
+        Err(error) => say(&format!("\nNo page for a browser: {}: {error}\n", page.display()))?,
     }
     drop(target);
-    say("\nThe demo's program has been stopped. Now yours: drdotnet ps\n")
+    say("The shop has been closed. Now yours: drdotnet checkup -p PID, or --all\n")
 }
 
-fn question(profiler: &str, pid: model::ProcessId) -> RunArgs {
-    RunArgs {
-        profiler: profiler.to_owned(),
-        target: RunTarget { process: None, process_id: Some(pid), name: None, command: Vec::new() },
-        duration: Some(LOOK.as_secs().to_string()),
-        settings: Vec::new(),
-        allow_pause: false,
-        output: None,
-        json: false,
-    }
+/// Asks for a page, and says what came.
+fn visit(port: u16, page: &str) -> std::io::Result<String> {
+    let begin = Instant::now();
+    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    write!(connection, "GET {page} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")?;
+    let mut answer = [0; 1024];
+    let length = connection.read(&mut answer)?;
+    let text = String::from_utf8_lossy(answer.get(..length).unwrap_or_default()).into_owned();
+    let status = text.lines().next().unwrap_or_default();
+    let body = text.split("\r\n\r\n").nth(1).unwrap_or_default();
+    Ok(format!("{status} in {}: {body}", format_duration(begin.elapsed())))
 }
 
 fn say(text: &str) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod checkup;
 mod counters;
 mod cpu_diff;
 #[cfg(feature = "demo")]
@@ -35,6 +36,7 @@ use crate::screen::Screen;
 pub fn dispatch(command: Command, screen: &Screen) -> Result<(), Failure> {
     match command {
         Command::Ps(args) => ps::ps(&args, screen),
+        Command::Checkup(args) => checkup::checkup(&args, screen),
         Command::Info(args) => info::info(&args, screen),
         Command::Profilers(args) => profilers::profilers(&args, screen),
         Command::Run(args) => run::run(&args, screen),

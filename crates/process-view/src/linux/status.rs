@@ -40,6 +40,8 @@ pub struct Status {
     pub capabilities: u64,
     /// How often it gave up a processor to wait for something.
     pub rests: Option<u64>,
+    /// The process that traces it, such as a debugger.
+    pub tracer: Option<u32>,
 }
 
 impl Status {
@@ -64,6 +66,9 @@ impl Status {
                 "VmSwap" => swapped = kilobytes(words.next()?).unwrap_or(0),
                 "VmData" => status.data_bytes = kilobytes(words.next()?),
                 "CapEff" => status.capabilities = u64::from_str_radix(words.next()?, 16).ok()?,
+                "TracerPid" => {
+                    status.tracer = words.next()?.parse().ok().filter(|pid| *pid != 0);
+                }
                 "voluntary_ctxt_switches" => status.rests = words.next()?.parse().ok(),
                 _ => {}
             }
@@ -85,7 +90,7 @@ mod tests {
     #[test]
     fn the_lines_we_use_are_read() {
         let text = "Name:\tx\nUid:\t1\t1000\t1\t1\nGid:\t1\t100\t1\t1\nNSpid:\t4242\t17\t1\nVmRSS:\t  2048 kB\nRssAnon:\t 1024 kB\nVmSwap:\t 4 kB\n\
-                    CapEff:\t000001ffffffffff\nTracerPid:\t0\nvoluntary_ctxt_switches:\t12\n";
+                    CapEff:\t000001ffffffffff\nTracerPid:\t77\nvoluntary_ctxt_switches:\t12\n";
         let status = Status::parse(text).unwrap();
         assert_eq!(status.user, 1000);
         assert_eq!(status.ids.innermost(), Some(1));
@@ -93,6 +98,7 @@ mod tests {
         assert_eq!(status.resident_bytes, Some(2 << 20));
         assert_eq!(status.anonymous_bytes, Some((1 << 20) + 4096));
         assert_eq!(status.rests, Some(12));
+        assert_eq!(status.tracer, Some(77));
     }
 
     proptest! {

@@ -1,0 +1,174 @@
+//! What the rules say of signs alone: typed data in, findings out.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::signs::{Container, Course, Descriptors, System};
+
+/// The stable ids: scripts depend on them.
+const STABLE: &[&str] = &[
+    "deadlock",
+    "blocked-forever",
+    "sync-over-async",
+    "thread-pool-starvation",
+    "stuck-tasks",
+    "thread-leak",
+    "hot-method",
+    "regex-backtracking",
+    "exception-storm",
+    "lock-contention",
+    "memory-leak",
+    "event-handler-leak",
+    "timer-leak",
+    "duplicate-strings",
+    "allocation-pressure",
+    "long-gc-pauses",
+    "induced-gc",
+    "loh-fragmentation",
+    "pinning",
+    "blocked-finalizer",
+    "jit-storm",
+    "descriptor-leak",
+    "limit-reached",
+    "settings",
+    "slow-dependency",
+    "left-on",
+];
+
+#[test]
+fn the_ids_are_stable() {
+    let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(ids, STABLE);
+}
+
+#[test]
+fn every_rule_has_its_page() {
+    let page = include_str!("../../../../docs/checkup.md");
+    for rule in RULES {
+        assert!(page.contains(&format!("### {}\n", rule.id)), "docs/checkup.md does not explain {}", rule.id);
+    }
+}
+
+#[test]
+fn every_patient_has_an_illness_that_a_rule_knows() {
+    for patient in testbed::patients().iter().filter(|patient| patient.kind == testbed::Kind::Illness) {
+        for id in &patient.findings {
+            assert!(STABLE.contains(&illness(id)), "{}: {id}", patient.id);
+        }
+    }
+}
+
+#[test]
+fn other_names_are_not_ids() {
+    let ids: BTreeSet<&str> = STABLE.iter().copied().collect();
+    for (narrow, wide) in NAMES {
+        assert!(!ids.contains(narrow) && ids.contains(wide), "{narrow} is {wide}");
+    }
+}
+
+/// No rule may know a test program: it must hold for programs that nobody here has seen.
+#[test]
+fn no_rule_knows_a_test_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut texts = String::new();
+    for part in ["rules", "looks", "signs", "."] {
+        for file in std::fs::read_dir(folder.join(part)).unwrap().flatten() {
+            texts += &std::fs::read_to_string(file.path()).unwrap_or_default();
+        }
+    }
+    for culprit in testbed::patients().iter().flat_map(|patient| &patient.culprits) {
+        let namespace = culprit.split('.').next().unwrap();
+        assert!(*culprit == "none" || !texts.contains(&format!("{namespace}.")), "{culprit}");
+    }
+}
+
+/// A process of which nothing is known but its number.
+fn somebody() -> DotnetProcess {
+    DotnetProcess {
+        pid: model::ProcessId(7),
+        pid_inside: 7,
+        visible: true,
+        reach: discovery::Reach::Ready,
+        name: "App".to_owned(),
+        runtime_version: None,
+        architecture: None,
+        runtime_identifier: None,
+        user: None,
+        state: None,
+        start_ticks: None,
+        started_at: None,
+        uptime: None,
+        cpu: None,
+        memory: None,
+        threads: None,
+        container: None,
+        arguments: Vec::new(),
+        command_line: String::new(),
+        redaction: Redaction::Off,
+        endpoint: None,
+        info: None,
+    }
+}
+
+fn ids(signs: &Signs) -> Vec<String> {
+    let (looks, process) = (Looks::default(), somebody());
+    let case = Case { signs, looks: &looks, process: &process, redaction: Redaction::Off };
+    RULES.iter().flat_map(|rule| (rule.judge)(&case)).map(|verdict| verdict.finding.id).collect()
+}
+
+#[test]
+fn nothing_seen_is_nothing_found() {
+    assert_eq!(ids(&Signs::default()), Vec::<String>::new());
+}
+
+#[test]
+fn a_stopped_process_and_a_debugged_one_are_told_apart() {
+    let stopped = Signs { frozen: Some(process_view::TaskState::Stopped), ..Signs::default() };
+    assert_eq!(ids(&stopped), ["blocked-forever"]);
+    let mut debugged = Signs { frozen: Some(process_view::TaskState::Traced), ..Signs::default() };
+    debugged.surroundings.tracer = Some((8, "gdb".to_owned()));
+    assert_eq!(ids(&debugged), ["left-on"]);
+}
+
+#[test]
+fn open_files_that_only_grow_are_a_leak_and_waves_are_none() {
+    let seen = |course: &[u64]| {
+        let open = Descriptors { total: 40, files: 30, limit: Some(1024), ..Descriptors::default() };
+        let system = System { open: Course(course.to_vec()), descriptors: Some(open), ..System::default() };
+        ids(&Signs { system: Some(system), ..Signs::default() })
+    };
+    assert_eq!(seen(&[20, 25, 30, 35, 40]), ["descriptor-leak"]);
+    assert!(seen(&[20, 40, 25, 45, 40]).is_empty());
+    assert!(seen(&[40, 40, 40]).is_empty());
+}
+
+#[test]
+fn limits_of_the_container_are_seen() {
+    let container = |used, limit| Container {
+        memory_used: Some(used),
+        memory_limit: Some(limit),
+        processors: Some(0.5),
+        ..Container::default()
+    };
+    let signs = Signs { container: container(950, 1000), throttled: Some(50.0), ..Signs::default() };
+    assert_eq!(ids(&signs), ["limit-reached", "limit-reached"]);
+    let signs = Signs { container: container(500, 1000), throttled: Some(1.0), ..Signs::default() };
+    assert!(ids(&signs).is_empty());
+}
+
+#[test]
+fn the_server_collector_in_a_small_container_is_a_setting() {
+    let mut signs = Signs::default();
+    signs.surroundings.processors = Some(16);
+    signs.surroundings.settings = vec![("gcserver".to_owned(), "1".to_owned())];
+    assert!(ids(&signs).is_empty());
+    signs.container.memory_limit = Some(64 << 20);
+    assert_eq!(ids(&signs), ["settings"]);
+}
+
+#[test]
+fn a_forgotten_profiler_is_only_worth_knowing() {
+    let mut signs = Signs::default();
+    signs.surroundings.profiler = Some("/opt/apm.so".to_owned());
+    assert_eq!(ids(&signs), ["left-on"]);
+}

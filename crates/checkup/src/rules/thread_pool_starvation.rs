@@ -1,0 +1,42 @@
+//! `thread-pool-starvation`: work waits because all threads of the pool are blocked.
+//!
+//! For: the pool itself says that none of its threads took work for half a second (it then adds one), or its queue never was
+//! empty while its threads used no processor. Against: threads that are busy computing: then processors are missing, not
+//! threads.
+
+use model::{Confidence, Finding, Severity};
+
+use super::{Case, Verdict};
+
+/// Times the pool must have lacked a thread in the window. It adds one or two a second while it starves; a burst of work does it
+/// once.
+const LEAST_STARVATIONS: u64 = 2;
+/// Items of work that wait at every reading.
+const LEAST_QUEUE: f64 = 1.0;
+/// If the process uses more of its processors than this, in per cent, its threads are not blocked, but busy.
+const BUSY: f64 = 70.0;
+/// Requests that take half a second more, each.
+const COST: f64 = 90.0;
+
+pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
+    let found = case.adopt("thread-pool-starvation", COST);
+    if !found.is_empty() || case.has_look("thread-pool") {
+        return found;
+    }
+    // The stacks could not be had; the signs alone say that it is so, but not why.
+    let Some(told) = case.signs.told() else { return found };
+    let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
+    if told.starvations < LEAST_STARVATIONS || queue < LEAST_QUEUE || case.cpu_share() > BUSY {
+        return found;
+    }
+    let finding = Finding::new(
+        "thread-pool-starvation",
+        Severity::Warning,
+        Confidence::Medium,
+        "Work waits because all threads of the pool are blocked",
+    )
+    .evidence("The pool lacked a thread", format!("{} times", told.starvations))
+    .evidence("Work that waits", format!("at least {queue:.0} items all the time"))
+    .advice("Find what blocks the pool's threads, and await it instead.");
+    vec![Verdict { finding, cost: COST }]
+}

@@ -1,0 +1,244 @@
+//! What the runtime says of itself in the window: one session without stacks and without names of code, which costs the
+//! target next to nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use diagnostics_ipc::{IpcError, Level, Provider, Rundown, TraceRequest};
+use discovery::DotnetProcess;
+use event_session::{Going, Observer, Seen, SessionEnd, observe};
+use nettrace::ThreadId;
+use runtime_events::counters::CounterReading;
+use runtime_events::gc::{GcReason, HeapStats, SuspendReason};
+use runtime_events::thread_pool::AdjustmentReason;
+use runtime_events::{RuntimeEvent, keyword, provider};
+
+/// Buffer in the target, in megabytes: events without stacks are some hundred bytes.
+const BUFFER_MB: u32 = 16;
+/// The runtime's own event source of counters.
+const COUNTERS: &str = "System.Runtime";
+/// The event source of outgoing HTTP calls, which counts them too (.NET 5).
+const HTTP: &str = "System.Net.Http";
+/// Threads that may be in a pause at once; one does it.
+const MOST_OPEN: usize = 64;
+/// Our own session makes the runtime compile what it needs for it, within this time.
+const SETTLED: Duration = Duration::from_millis(1500);
+
+/// The values of a counter in the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values(pub Vec<f64>);
+
+impl Values {
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / (self.0.len() as f64).max(1.0)
+    }
+
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> f64 {
+        self.0.last().copied().unwrap_or(0.0)
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        self.0.iter().copied().reduce(f64::min).unwrap_or(0.0)
+    }
+}
+
+/// What the runtime says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeSigns {
+    /// How long it was listened to.
+    pub window: Duration,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Events that came.
+    pub events: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// Whether the target ended meanwhile.
+    pub exited: bool,
+    /// Collections by generation.
+    pub collections: [u64; 3],
+    /// Of these, asked for by the program.
+    pub induced: u64,
+    /// Pauses for collections.
+    pub gc_pauses: Pauses,
+    /// Stops of all threads for other reasons, by reason.
+    pub other_stops: BTreeMap<String, u64>,
+    /// The heap after the last collection.
+    pub heap: Option<HeapStats>,
+    /// Heaps of the collector; more than one with the server collector.
+    pub heaps: Option<u32>,
+    /// Exceptions thrown.
+    pub exceptions: u64,
+    /// Waits for locks that began.
+    pub lock_waits: u64,
+    /// Time waited for locks, in nanoseconds.
+    pub lock_waited_ns: f64,
+    /// How often the pool added a thread because none took work for half a second.
+    pub starvations: u64,
+    /// Methods compiled, after the session's own.
+    pub compiled: u64,
+    counters: HashMap<String, Values>,
+    http: HashMap<String, Values>,
+}
+
+/// Pauses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// How many.
+    pub count: u64,
+    /// Together, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl RuntimeSigns {
+    /// The values of a counter of `System.Runtime`, when it has it.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> Option<&Values> {
+        self.counters.get(name).filter(|values| !values.0.is_empty())
+    }
+
+    /// The values of a counter of `System.Net.Http`, when it has it.
+    #[must_use]
+    pub fn http_counter(&self, name: &str) -> Option<&Values> {
+        self.http.get(name).filter(|values| !values.0.is_empty())
+    }
+
+    /// A number of events per second.
+    #[must_use]
+    pub fn rate(&self, count: u64) -> f64 {
+        count as f64 / self.window.as_secs_f64().max(0.001)
+    }
+
+    /// The part of the window in pauses for collections, in per cent.
+    #[must_use]
+    pub fn gc_percent(&self) -> f64 {
+        self.gc_pauses.total_ns as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
+    }
+
+    /// Methods compiled per second: as the runtime counts them, where it does, because events tell only of some.
+    #[must_use]
+    pub fn compiled_rate(&self) -> f64 {
+        let seconds = self.window.saturating_sub(SETTLED).as_secs_f64();
+        let events = if seconds > 0.5 { self.compiled as f64 / seconds } else { 0.0 };
+        // The counter tells the total so far; the least step is what goes on all the time.
+        let counted = self.counter("methods-jitted-count").and_then(|values| {
+            values
+                .0
+                .windows(2)
+                .map(|pair| pair.last().unwrap_or(&0.0) - pair.first().unwrap_or(&0.0))
+                .reduce(f64::min)
+        });
+        counted.unwrap_or(events)
+    }
+
+    /// Bytes on the heap, by what the last collection or the counter says.
+    #[must_use]
+    pub fn heap_bytes(&self) -> Option<f64> {
+        let counted = self.counter("gc-heap-size").map(|values| values.last() * 1e6);
+        let told = self.heap.as_ref().map(|heap| {
+            let pinned = heap.pinned_bytes.unwrap_or(0);
+            (heap.gen0_bytes + heap.gen1_bytes + heap.gen2_bytes + heap.large_bytes + pinned) as f64
+        });
+        counted.into_iter().chain(told).reduce(f64::max)
+    }
+}
+
+#[derive(Default)]
+struct Listener {
+    signs: RuntimeSigns,
+    open: HashMap<ThreadId, (u64, SuspendReason)>,
+}
+
+impl Observer for Listener {
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        let signs = &mut self.signs;
+        match event {
+            RuntimeEvent::GcStart(start) => {
+                if let Some(count) = signs.collections.get_mut(start.generation.0 as usize) {
+                    *count += 1;
+                }
+                let asked = [GcReason::Induced, GcReason::InducedNotForced, GcReason::InducedCompacting];
+                // A session that asks for a heap says so by its number.
+                if asked.contains(&start.reason) && start.client_sequence.unwrap_or(0) == 0 {
+                    signs.induced += 1;
+                }
+            }
+            RuntimeEvent::HeapStats(stats) => signs.heap = Some(*stats),
+            RuntimeEvent::GlobalHeapHistory(history) => signs.heaps = Some(history.decision.heaps),
+            RuntimeEvent::SuspendBegin(begin) if self.open.len() < MOST_OPEN => {
+                self.open.insert(seen.event.thread(), (seen.at_ns, begin.reason));
+            }
+            RuntimeEvent::RestartEnd(_) => self.restarted(seen),
+            RuntimeEvent::ExceptionThrown(_) => signs.exceptions += 1,
+            RuntimeEvent::ContentionStart(_) => signs.lock_waits += 1,
+            RuntimeEvent::ContentionStop(stop) => signs.lock_waited_ns += stop.nanoseconds.unwrap_or(0.0),
+            RuntimeEvent::Adjustment(adjustment) if adjustment.reason == AdjustmentReason::Starvation => {
+                signs.starvations += 1;
+            }
+            RuntimeEvent::MethodLoad(_) if Duration::from_nanos(seen.at_ns) > SETTLED => signs.compiled += 1,
+            RuntimeEvent::EventCounter(counter) => {
+                let value = match counter.reading {
+                    CounterReading::Mean { mean, .. } => mean,
+                    CounterReading::Increment(by) => by,
+                    _ => return,
+                };
+                let counters = match seen.event.metadata.provider.as_str() {
+                    COUNTERS => &mut signs.counters,
+                    HTTP => &mut signs.http,
+                    _ => return,
+                };
+                counters.entry(counter.name.to_string()).or_default().0.push(value);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Listener {
+    fn restarted(&mut self, seen: &Seen<'_>) {
+        let Some((begin, reason)) = self.open.remove(&seen.event.thread()) else { return };
+        if matches!(reason, SuspendReason::Gc | SuspendReason::GcPrepare) {
+            let pauses = &mut self.signs.gc_pauses;
+            let length = seen.at_ns.saturating_sub(begin);
+            pauses.count += 1;
+            pauses.total_ns += length;
+            pauses.longest_ns = pauses.longest_ns.max(length);
+        } else {
+            *self.signs.other_stops.entry(format!("{reason:?}")).or_default() += 1;
+        }
+    }
+}
+
+/// Listens until `wait` says stop.
+pub fn listen(
+    process: &DotnetProcess,
+    wait: impl FnMut(event_session::Waiting) -> Going,
+) -> Result<Option<RuntimeSigns>, IpcError> {
+    let Some(client) = process.client() else { return Ok(None) };
+    let keywords = keyword::GC | keyword::EXCEPTION | keyword::CONTENTION | keyword::THREADING | keyword::JIT;
+    let counters = |name| Provider {
+        arguments: "EventCounterIntervalSec=1".to_owned(),
+        // Counters come whatever the level is; the events of the source do not.
+        ..Provider::new(name, 0, Level::Critical)
+    };
+    let runtime = Provider::new(provider::RUNTIME, keywords, Level::Informational);
+    let providers = vec![runtime, counters(COUNTERS), counters(HTTP)];
+    let request =
+        TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
+    let driven = observe(&client, &request, Listener::default(), wait)?;
+    let mut signs = driven.value.observer.signs;
+    signs.window = driven.elapsed;
+    signs.bytes = driven.bytes;
+    signs.events = driven.value.events;
+    signs.lost = driven.value.losses.events;
+    signs.exited = driven.end == SessionEnd::TargetExited;
+    Ok(Some(signs))
+}

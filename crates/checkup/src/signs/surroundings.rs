@@ -1,0 +1,138 @@
+//! How the process was started, and who else looks at it.
+
+use discovery::DotnetProcess;
+use process_view::{Process, TaskState};
+
+/// How the process was started, and who else looks at it.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The process that traces it: a debugger, `strace` and the like, with its name.
+    pub tracer: Option<(u32, String)>,
+    /// A profiler that its environment asks the runtime to load: the library or the class id.
+    pub profiler: Option<String>,
+    /// Assemblies that its environment asks the runtime to run first.
+    pub startup_hooks: Option<String>,
+    /// Settings of the runtime in its environment, by their name without prefix, in lower case.
+    pub settings: Vec<(String, String)>,
+    /// Processors of the machine that it may run on.
+    pub processors: Option<u32>,
+    /// Memory of the machine, in bytes.
+    pub machine_memory: Option<u64>,
+    /// Whether this user could read its environment.
+    pub has_environment: bool,
+}
+
+impl Surroundings {
+    /// Looks.
+    #[must_use]
+    pub fn of(process: &DotnetProcess) -> Surroundings {
+        let view = Process::new(process.pid);
+        let mut found = Surroundings::default();
+        if process.visible {
+            found.tracer = view.status().ok().and_then(|status| status.tracer).map(|tracer| {
+                let name = Process::new(model::ProcessId(tracer)).stat().map(|stat| stat.name);
+                (tracer, name.unwrap_or_default())
+            });
+            found.processors = allowed_processors(process);
+        }
+        let environment = view.environment().ok().filter(|_| process.visible);
+        found.has_environment = environment.is_some();
+        for (name, value) in environment.unwrap_or_default() {
+            found.read(&name, value);
+        }
+        let profiling = found.setting("enable_profiling").is_some_and(is_on);
+        if !profiling {
+            found.profiler = None;
+        }
+        found.machine_memory =
+            std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
+        found
+    }
+
+    fn read(&mut self, name: &str, value: String) {
+        let upper = name.to_ascii_uppercase();
+        let Some(rest) =
+            ["DOTNET_", "COMPLUS_", "CORECLR_"].iter().find_map(|prefix| upper.strip_prefix(prefix))
+        else {
+            return;
+        };
+        match rest {
+            "STARTUP_HOOKS" => self.startup_hooks = Some(value).filter(|value| !value.is_empty()),
+            // The path says more than the class id.
+            "PROFILER_PATH" | "PROFILER_PATH_64" => self.profiler = Some(value),
+            "PROFILER" => self.profiler = self.profiler.take().or(Some(value)),
+            _ => self.settings.push((rest.to_ascii_lowercase(), value)),
+        }
+    }
+
+    /// A setting of the runtime in the environment.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|(known, _)| known == name)?;
+        Some(&found.1)
+    }
+}
+
+/// Whether a setting is switched on; the runtime reads numbers as hexadecimal.
+#[must_use]
+pub fn is_on(value: &str) -> bool {
+    u64::from_str_radix(value.trim_start_matches("0x"), 16).is_ok_and(|number| number != 0)
+        || value.eq_ignore_ascii_case("true")
+}
+
+/// Whether the process stands still, and by whom.
+#[must_use]
+pub fn is_frozen(state: TaskState) -> bool {
+    matches!(state, TaskState::Stopped | TaskState::Traced)
+}
+
+/// The number of processors in `Cpus_allowed_list`, such as `0-3,6`.
+fn allowed_processors(process: &DotnetProcess) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).ok()?;
+    let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(count_processors(list.trim()))
+}
+
+fn count_processors(list: &str) -> u32 {
+    let range = |part: &str| -> Option<u32> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        (last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)?).checked_add(1)
+    };
+    list.split(',').filter_map(range).sum()
+}
+
+fn total_memory(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_counted() {
+        assert_eq!(count_processors("0-3,6"), 5);
+        assert_eq!(count_processors("nonsense"), 0);
+    }
+
+    #[test]
+    fn settings_have_several_prefixes() {
+        let mut found = Surroundings::default();
+        found.read("COMPlus_gcServer", "1".to_owned());
+        found.read("DOTNET_TieredCompilation", "0".to_owned());
+        found.read("CORECLR_PROFILER", "{1}".to_owned());
+        found.read("CORECLR_PROFILER_PATH", "/opt/apm.so".to_owned());
+        found.read("PATH", "/bin".to_owned());
+        assert_eq!(found.setting("gcserver"), Some("1"));
+        assert_eq!(found.setting("tieredcompilation"), Some("0"));
+        assert_eq!(found.profiler.as_deref(), Some("/opt/apm.so"));
+        assert_eq!(found.settings.len(), 2);
+        assert!(is_on("1") && is_on("0x1") && !is_on("0") && !is_on(""));
+    }
+
+    #[test]
+    fn the_machine_has_memory() {
+        assert_eq!(total_memory("MemTotal:  2048 kB\n"), Some(2 << 20));
+    }
+}

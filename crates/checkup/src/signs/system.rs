@@ -1,0 +1,242 @@
+//! What /proc says of the process in the window: processors, threads, memory, descriptors.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::time::{Duration, Instant};
+
+use model::{ProcessId, ThreadId};
+use process_view::{Process, ProcessorTime, TaskState};
+
+/// Descriptors whose targets are read; all of them are counted.
+const MOST_LINKS: usize = 20_000;
+
+/// Open descriptors by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// All of them.
+    pub total: u64,
+    /// Files of a file system.
+    pub files: u64,
+    /// Sockets.
+    pub sockets: u64,
+    /// Pipes.
+    pub pipes: u64,
+    /// Event descriptors, timers and the like.
+    pub others: u64,
+    /// The folder that most open files lie in, and how many.
+    pub busiest_folder: Option<(String, u64)>,
+    /// How many the process may have.
+    pub limit: Option<u64>,
+}
+
+impl Descriptors {
+    fn read(pid: ProcessId) -> Option<Descriptors> {
+        let mut found = Descriptors::default();
+        let mut folders: HashMap<String, u64> = HashMap::new();
+        for (number, entry) in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten().enumerate() {
+            found.total += 1;
+            if number >= MOST_LINKS {
+                continue;
+            }
+            let Ok(link) = fs::read_link(entry.path()) else { continue };
+            let text = link.to_string_lossy();
+            if text.starts_with("socket:") {
+                found.sockets += 1;
+            } else if text.starts_with("pipe:") {
+                found.pipes += 1;
+            } else if text.starts_with('/') && !text.starts_with("/dev/") && !text.starts_with("/memfd:") {
+                found.files += 1;
+                let folder = link.parent().map(|folder| folder.to_string_lossy().into_owned());
+                *folders.entry(folder.unwrap_or_default()).or_default() += 1;
+            } else {
+                found.others += 1;
+            }
+        }
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+        found.limit = most_open_files(&limits);
+        found.busiest_folder = folders.into_iter().max_by_key(|(name, count)| (*count, name.clone()));
+        Some(found)
+    }
+}
+
+/// The soft limit in the line `Max open files   1024   524288   files`.
+fn most_open_files(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The process at one moment.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    at: Instant,
+    /// State of its main thread.
+    pub state: TaskState,
+    threads: BTreeMap<ThreadId, ProcessorTime>,
+    states: (u64, u64),
+    resident: Option<u64>,
+    descriptors: Option<Descriptors>,
+}
+
+impl Moment {
+    /// Looks. `None` when the process is gone, or not shown.
+    pub fn of(pid: ProcessId) -> Option<Moment> {
+        let process = Process::new(pid);
+        let state = process.stat().ok()?.state;
+        if matches!(state, TaskState::Zombie | TaskState::Dead) {
+            return None;
+        }
+        let (mut running, mut in_kernel) = (0, 0);
+        let mut threads = BTreeMap::new();
+        for task in process.tasks().ok()? {
+            match task.stat().map(|stat| stat.state) {
+                Ok(TaskState::Running) => running += 1,
+                Ok(TaskState::DiskSleep) => in_kernel += 1,
+                _ => {}
+            }
+            threads.insert(task.id, task.processor_time().unwrap_or_default());
+        }
+        Some(Moment {
+            at: Instant::now(),
+            state,
+            threads,
+            states: (running, in_kernel),
+            resident: process.status().ok().and_then(|status| status.resident_bytes),
+            descriptors: Descriptors::read(pid),
+        })
+    }
+}
+
+/// A number at the moments of the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course(pub Vec<u64>);
+
+impl Course {
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    /// How much it grew from the first to the last.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        self.last().saturating_sub(self.0.first().copied().unwrap_or(0))
+    }
+
+    /// Whether it went up more often than down: for memory, which collections make a little smaller now and then.
+    #[must_use]
+    pub fn mostly_grows(&self) -> bool {
+        let steps = || self.0.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
+        let ups = steps().filter(|(before, after)| after > before).count();
+        ups > steps().filter(|(before, after)| after < before).count() * 2
+    }
+
+    /// Whether it never went down, and went up in most steps: a leak rather than a wave.
+    #[must_use]
+    pub fn only_grows(&self) -> bool {
+        let steps = || self.0.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
+        let ups = steps().filter(|(before, after)| after > before).count();
+        steps().all(|(before, after)| after >= before) && ups * 2 > self.0.len().saturating_sub(1)
+    }
+}
+
+/// What /proc says of the process in the window.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    /// How long it was looked at.
+    pub window: Duration,
+    /// Processor time used, in nanoseconds.
+    pub ran_ns: u64,
+    /// Time in which its threads were ready but had no processor, in nanoseconds.
+    pub ready_ns: u64,
+    /// The busiest thread, and what it used of one processor, in per cent.
+    pub busiest: Option<(String, f64)>,
+    /// Its threads.
+    pub threads: Course,
+    /// Of these, running at the last moment.
+    pub running: u64,
+    /// Of these, waiting inside the kernel without a way out at the last moment.
+    pub in_kernel: u64,
+    /// Resident memory.
+    pub resident: Course,
+    /// Open descriptors; empty if this user may not see them.
+    pub open: Course,
+    /// Open descriptors at the last moment.
+    pub descriptors: Option<Descriptors>,
+}
+
+impl System {
+    /// What happened between the moments. `None` without two.
+    pub fn between(pid: ProcessId, moments: &[Moment]) -> Option<System> {
+        let (first, last) = (moments.first()?, moments.last()?);
+        let window = last.at.duration_since(first.at);
+        let mut system = System { window, ..System::default() };
+        if moments.len() < 2 || window.is_zero() {
+            return None;
+        }
+        let mut busiest = (0, None);
+        for (id, after) in &last.threads {
+            let before = first.threads.get(id).copied().unwrap_or_default();
+            let ran = after.ran_ns.saturating_sub(before.ran_ns);
+            system.ran_ns += ran;
+            system.ready_ns += after.waited_ns.saturating_sub(before.waited_ns);
+            if ran > busiest.0 {
+                busiest = (ran, Some(*id));
+            }
+        }
+        let share = busiest.0 as f64 / window.as_nanos() as f64 * 100.0;
+        system.busiest = busiest.1.map(|id| (thread_name(pid, id), share));
+        let course = |of: &dyn Fn(&Moment) -> Option<u64>| Course(moments.iter().filter_map(of).collect());
+        system.threads = course(&|moment| Some(moment.threads.len() as u64));
+        system.resident = course(&|moment| moment.resident);
+        system.open = course(&|moment| moment.descriptors.as_ref().map(|open| open.total));
+        system.descriptors.clone_from(&last.descriptors);
+        (system.running, system.in_kernel) = last.states;
+        Some(system)
+    }
+
+    /// Processors used, in per cent of one.
+    #[must_use]
+    pub fn cpu_percent(&self) -> f64 {
+        self.ran_ns as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
+    }
+
+    /// Of the time in which its threads could run, the part in which they had no processor, in per cent.
+    #[must_use]
+    pub fn starved_percent(&self) -> f64 {
+        self.ready_ns as f64 / ((self.ready_ns + self.ran_ns) as f64).max(1.0) * 100.0
+    }
+}
+
+fn thread_name(pid: ProcessId, id: ThreadId) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).unwrap_or_default();
+    format!("{} ({id})", name.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_seen_twice() {
+        let pid = ProcessId(std::process::id());
+        let first = Moment::of(pid).unwrap();
+        let file = fs::File::open("/proc/self/exe").unwrap();
+        let last = Moment::of(pid).unwrap();
+        drop(file);
+        let system = System::between(pid, &[first, last]).unwrap();
+        assert!(system.threads.last() >= 1);
+        let open = system.descriptors.unwrap();
+        assert!(open.files >= 1 && open.total >= open.files, "{open:?}");
+        assert!(open.limit.is_some());
+    }
+
+    #[test]
+    fn a_leak_is_told_from_a_wave() {
+        assert!(Course(vec![10, 12, 14, 14, 17]).only_grows());
+        assert!(!Course(vec![10, 12, 11, 14]).only_grows());
+        assert!(!Course(vec![10, 10, 10, 11]).only_grows());
+        assert!(!Course(vec![]).only_grows());
+        assert_eq!(Course(vec![5, 9]).growth(), 4);
+    }
+}

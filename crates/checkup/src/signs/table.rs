@@ -1,0 +1,97 @@
+//! The small table of vital signs.
+
+use model::{Body, Cell, Column, Section, Table, Unit, format_duration};
+
+use super::Signs;
+use crate::words::{bytes, percent, rate};
+
+impl Signs {
+    /// The vital signs as a section of a report.
+    #[must_use]
+    pub fn section(&self) -> Section {
+        let mut table = Table::new([
+            Column::new("sign", "Sign", Unit::Text),
+            Column::new("value", "Value", Unit::Text),
+            Column::new("more", "More", Unit::Text),
+        ]);
+        let mut row = |sign: &str, value: String, more: String| {
+            table.push([Cell::from(sign), Cell::from(value), Cell::from(more)]);
+        };
+        if let Some(system) = &self.system {
+            let busiest = system.busiest.as_ref().filter(|(_, share)| *share >= 1.0);
+            let busiest = busiest.map(|(name, share)| format!("busiest thread {name}: {}", percent(*share)));
+            row(
+                "CPU",
+                format!("{} of one processor", percent(system.cpu_percent())),
+                busiest.unwrap_or_default(),
+            );
+            let grew = match system.threads.growth() {
+                0 => String::new(),
+                grown => format!("{grown} more than at the start"),
+            };
+            row("Threads", system.threads.last().to_string(), grew);
+        }
+        self.runtime_rows(&mut row);
+        if let Some(open) = self.system.as_ref().and_then(|system| system.descriptors.as_ref()) {
+            let limit = open.limit.map(|limit| format!("; {limit} at most")).unwrap_or_default();
+            let kinds =
+                format!("{} files, {} sockets, {} pipes{limit}", open.files, open.sockets, open.pipes);
+            row("File descriptors", open.total.to_string(), kinds);
+        }
+        if let Some(system) = &self.system {
+            let limit = match (self.container.memory_used, self.container.memory_limit) {
+                (Some(used), Some(limit)) => {
+                    format!("the container uses {} of {}", bytes(used as f64), bytes(limit as f64))
+                }
+                _ => "no limit".to_owned(),
+            };
+            row("Memory", bytes(system.resident.last() as f64), limit);
+        }
+        let throttled = self.throttled.map(|share| format!("stopped in {} of its periods", percent(share)));
+        if let Some(processors) = self.container.processors {
+            row("CPU limit", format!("{processors:.1} processors"), throttled.unwrap_or_default());
+        }
+        Section::new("vital-signs", "Vital signs", Body::Table(table))
+    }
+
+    fn runtime_rows(&self, row: &mut dyn FnMut(&str, String, String)) {
+        let Some(told) = &self.runtime else { return };
+        if let Some(queue) = told.counter("threadpool-queue-length") {
+            let threads = told.counter("threadpool-thread-count").map(|threads| threads.last());
+            let threads = threads.map(|threads| format!("{threads:.0} pool threads")).unwrap_or_default();
+            row("Pool queue", format!("{:.0}", queue.mean()), threads);
+        }
+        if let Some(heap) = told.heap_bytes() {
+            let by_generation = told.heap.as_ref().map(|heap| {
+                format!(
+                    "gen 0 {}, gen 1 {}, gen 2 {}, large {}",
+                    bytes(heap.gen0_bytes as f64),
+                    bytes(heap.gen1_bytes as f64),
+                    bytes(heap.gen2_bytes as f64),
+                    bytes(heap.large_bytes as f64)
+                )
+            });
+            row("Heap", bytes(heap), by_generation.unwrap_or_default());
+        }
+        if let Some(allocated) = told.counter("alloc-rate") {
+            row("Allocation", format!("{}/s", bytes(allocated.mean())), String::new());
+        }
+        let [first, second, full] = told.collections;
+        let longest = format_duration(std::time::Duration::from_nanos(told.gc_pauses.longest_ns));
+        let counts = format!("{first} of gen 0, {second} of gen 1, {full} full; longest pause {longest}");
+        row("Time in GC", percent(told.gc_percent()), counts);
+        row("Exceptions", rate(told.rate(told.exceptions)), String::new());
+        let waited = std::time::Duration::from_secs_f64((told.lock_waited_ns / 1e9).clamp(0.0, 1e9));
+        let waited =
+            if waited.is_zero() { String::new() } else { format!("waited {}", format_duration(waited)) };
+        row("Lock contention", rate(told.rate(told.lock_waits)), waited);
+        if let Some(timers) = told.counter("active-timer-count") {
+            row("Timers", format!("{:.0}", timers.last()), String::new());
+        }
+        row("Methods compiled", rate(told.compiled_rate()), String::new());
+        if let Some(calls) = told.http_counter("current-requests").filter(|calls| calls.mean() > 0.0) {
+            let started = told.http_counter("requests-started-rate").map_or(0.0, super::Values::mean);
+            row("Outgoing HTTP", format!("{:.1} at once", calls.mean()), format!("{} begun", rate(started)));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `drdotnet checkup`: illnesses are named with their culprits, healthy programs are left alone, bad input is survived.
+
+use model::{Report, Severity, WindowEnd};
+use testbed::{Kind, Namespaces, Runtime, shared};
+
+use crate::support::{Said, User, eventually, skip};
+
+/// How often a patient is examined before it counts as not diagnosed: a busy machine may take the processors away for a while.
+const VISITS: usize = 4;
+
+/// The report that was printed, whatever the exit code is.
+fn report(said: &Said) -> Report {
+    Report::from_json(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+fn examined(user: &User, pid: u32) -> (Option<i32>, Report) {
+    let said = user.says(&["checkup", "--json", "-p", &pid.to_string()]);
+    (said.code, report(&said))
+}
+
+fn ill(report: &Report) -> Vec<String> {
+    let ill = report.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+    ill.map(|finding| format!("{}: {}", finding.id, finding.title)).collect()
+}
+
+/// Illnesses that show on a machine without a processor to spare, too. `cargo xtask clinic` examines everybody.
+const SICK: [(&str, Runtime); 8] = [
+    ("deadlock-ab-ba", Runtime::Net31),
+    ("deadlock-three-party", Runtime::Net8),
+    ("deadlock-lock-type", Runtime::Net9),
+    ("orphaned-lock", Runtime::Net8),
+    ("stuck-tasks", Runtime::Net9),
+    ("await-circle", Runtime::Net8),
+    ("leak-event-handlers", Runtime::Net9),
+    ("leak-timers", Runtime::Net9),
+];
+
+#[test]
+fn illnesses_are_named_with_their_culprits() {
+    std::thread::scope(|scope| {
+        for (id, runtime) in SICK {
+            scope.spawn(move || is_diagnosed(id, runtime));
+        }
+    });
+}
+
+fn is_diagnosed(id: &str, runtime: Runtime) {
+    let patient = testbed::patients().iter().find(|known| known.id == id).expect("a patient");
+    let target = shared().target(id, runtime).start().expect("it starts");
+    let user = User::new();
+    let mut said = String::new();
+    for _ in 0..VISITS {
+        let (code, report) = examined(&user, target.pid());
+        let right = report.findings.iter().filter(|finding| {
+            let culprit = finding.culprit.as_ref().map(|culprit| culprit.name.as_str());
+            let is_expected = patient.findings.iter().any(|known| checkup::illness(known) == finding.id);
+            is_expected && culprit.is_some_and(|name| patient.culprits.contains(&name))
+        });
+        if right.count() > 0 {
+            assert_eq!(code, Some(48), "{id} on {runtime}");
+            assert!(report.findings.iter().all(|finding| !finding.advice.is_empty()), "{id}: {report:?}");
+            assert!(target.is_alive(), "{id} on {runtime}");
+            return;
+        }
+        said = format!("{}; {:?}", report.summary, ill(&report));
+    }
+    panic!("{id} on {runtime}: {said}");
+}
+
+const HEALTHY: [(&str, Runtime); 6] = [
+    ("healthy-idle-service", Runtime::Net31),
+    ("healthy-async-waits", Runtime::Net8),
+    ("healthy-parked-pool", Runtime::Net9),
+    ("healthy-consumers", Runtime::Net9),
+    ("healthy-code-shapes", Runtime::Net8),
+    ("healthy-idle-service", Runtime::Net9),
+];
+
+#[test]
+fn healthy_programs_are_left_alone() {
+    std::thread::scope(|scope| {
+        for (id, runtime) in HEALTHY {
+            scope.spawn(move || {
+                let target = shared().target(id, runtime).start().unwrap();
+                let (code, report) = examined(&User::new(), target.pid());
+                assert_eq!(ill(&report), Vec::<String>::new(), "{id} on {runtime}");
+                assert_eq!(code, Some(0), "{id} on {runtime}");
+                assert!(report.summary.starts_with("Healthy"), "{}", report.summary);
+                let signs = report.sections.iter().find(|section| section.id == "vital-signs");
+                assert!(signs.is_some(), "{report:?}");
+            });
+        }
+        scope.spawn(|| {
+            let stranger = shared().stranger().start().unwrap();
+            let (code, report) = examined(&User::new(), stranger.pid());
+            assert_eq!((code, ill(&report)), (Some(0), Vec::new()), "the stranger");
+        });
+    });
+    assert!(
+        testbed::patients().iter().filter(|patient| patient.kind == Kind::Control).count() > HEALTHY.len()
+    );
+}
+
+#[test]
+fn a_checkup_is_kept_and_can_be_exported() {
+    let target = shared().target("deadlock-ab-ba", Runtime::Net9).start().unwrap();
+    let user = User::new();
+    let said = user.says(&["checkup", "-p", &target.pid().to_string()]);
+    assert_eq!(said.code, Some(48), "{said:?}");
+    assert!(said.stdout.contains("Vital signs") && said.stdout.contains("Bank.Ledger.Transfer"), "{said:?}");
+    assert!(said.stdout.contains("drdotnet run deadlocks -p"), "{said:?}");
+    for (format, mark) in [("html", "<!DOCTYPE html>"), ("md", "Deadlock"), ("json", "\"checkup\"")] {
+        let file = user.folder().join(format!("report.{format}"));
+        let exported = user.says(&["sessions", "export", "last", "-o", file.to_str().unwrap()]);
+        assert_eq!(exported.code, Some(0), "{exported:?}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.to_lowercase().contains(&mark.to_lowercase()), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_process_that_stands_still_has_that_as_its_finding() {
+    let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
+    target.suspend().unwrap();
+    let (code, report) = examined(&User::new(), target.pid());
+    target.resume().unwrap();
+    assert_eq!(code, Some(48));
+    let finding = report.findings.first().unwrap();
+    assert_eq!(
+        (finding.id.as_str(), finding.severity),
+        ("blocked-forever", Severity::Critical),
+        "{report:?}"
+    );
+    assert!(finding.advice.iter().any(|advice| advice.contains("kill -CONT")), "{finding:?}");
+}
+
+#[test]
+fn a_process_that_ends_in_the_middle_is_told_as_far_as_it_was_seen() {
+    let target = shared().target("healthy-idle-service", Runtime::Net8).start().unwrap();
+    let user = User::new();
+    let running = user.starts(&["checkup", "--json", "-p", &target.pid().to_string()]);
+    running.wait_looks();
+    target.kill().unwrap();
+    let said = running.ends();
+    assert_eq!(said.code, Some(8), "{said:?}");
+    let report = report(&said);
+    assert_eq!(report.window.end, WindowEnd::TargetExited);
+    assert!(report.summary.contains("ended"), "{}", report.summary);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_said_with_the_way_to_allow_it() {
+    let target = shared()
+        .target("healthy-idle-service", Runtime::Net9)
+        .env("DOTNET_EnableDiagnostics", "0")
+        .start()
+        .unwrap();
+    let (code, report) = examined(&User::new(), target.pid());
+    assert_eq!((code, ill(&report)), (Some(0), Vec::new()));
+    assert!(report.summary.contains("could not be asked"), "{}", report.summary);
+    let unseen = report.sections.iter().find(|section| section.id == "unseen");
+    assert!(unseen.is_some_and(|section| format!("{section:?}").contains("switched off")), "{report:?}");
+}
+
+#[test]
+fn a_process_with_two_thousand_threads_is_examined() {
+    let target =
+        shared().target("zombie-threads", Runtime::Net9).arg("rate=400").arg("cap=2000").start().unwrap();
+    let tasks = || std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap().count();
+    eventually("there are 2,000 threads", || (tasks() >= 2000).then_some(()));
+    let user = User::new();
+    let (_, report) = examined(&user, target.pid());
+    let looks = report.sections.iter().find(|section| section.id == "looks").map(|looks| format!("{looks:?}"));
+    let taken = |id: &str| looks.as_ref().is_some_and(|looks| looks.contains(id));
+    assert!(taken("zombie-threads") && taken("deadlocks"), "{report:?}");
+    assert_eq!(report.window.end, WindowEnd::Completed);
+    assert!(target.is_alive());
+}
+
+#[test]
+fn one_name_must_mean_one_process() {
+    let _one = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
+    let _other = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
+    let said = User::new().says(&["checkup", "-n", "Patients"]);
+    assert_eq!(said.code, Some(13), "{said:?}");
+}
+
+#[test]
+fn a_container_without_a_common_temp_folder_is_examined() {
+    if let Err(reason) = Namespaces::available() {
+        skip(&reason.to_string());
+        return;
+    }
+    let target = shared()
+        .target("deadlock-ab-ba", Runtime::Net9)
+        .namespaces(Namespaces::PidAndMount { private_tmp: true })
+        .start()
+        .unwrap();
+    let (code, report) = examined(&User::new(), target.pid());
+    assert_eq!(code, Some(48), "{report:?}");
+    assert!(report.findings.iter().any(|finding| finding.id == "deadlock"), "{report:?}");
+}
+
+#[test]
+fn a_program_can_be_started_for_it() {
+    let line = shared().target("deadlock-ab-ba", Runtime::Net9).command().unwrap();
+    let user = User::new();
+    let mut command = user.command(&["checkup", "--json", "--"]);
+    line.apply_environment(&mut command);
+    let said = crate::support::said(command.args(line.words()));
+    assert_eq!(said.code, Some(48), "{said:?}");
+}
