@@ -54,6 +54,8 @@ const MERGES: &[Merge] = &[
     ("timer-leak", "memory-leak", When::Always),
     ("duplicate-strings", "memory-leak", When::Always),
     ("memory-leak", "long-gc-pauses", When::SameCulprit),
+    // Operations that never end and become more are kept by what they wait for.
+    ("memory-leak", "stuck-tasks", When::SameCulprit),
 ];
 
 /// Merges symptoms into their causes: what they add stands there as evidence.
