@@ -170,7 +170,8 @@ fn a_process_with_two_thousand_threads_is_examined() {
     eventually("there are 2,000 threads", || (tasks() >= 2000).then_some(()));
     let user = User::new();
     let (_, report) = examined(&user, target.pid());
-    let looks = report.sections.iter().find(|section| section.id == "looks").map(|looks| format!("{looks:?}"));
+    let looks =
+        report.sections.iter().find(|section| section.id == "looks").map(|looks| format!("{looks:?}"));
     let taken = |id: &str| looks.as_ref().is_some_and(|looks| looks.contains(id));
     assert!(taken("zombie-threads") && taken("deadlocks"), "{report:?}");
     assert_eq!(report.window.end, WindowEnd::Completed);

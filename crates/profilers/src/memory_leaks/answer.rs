@@ -263,7 +263,8 @@ fn looks(seen: &Seen) -> Section {
     ]);
     for sight in &seen.sights {
         table.push([
-            Cell::from(nanos(sight.at)),
+            // The first look is at the start; nobody wants to read of some nanoseconds.
+            Cell::from(nanos(sight.at) / 1_000_000 * 1_000_000),
             sight.objects.into(),
             sight.bytes.into(),
             sight.garbage.into(),

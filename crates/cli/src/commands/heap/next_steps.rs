@@ -35,7 +35,8 @@ pub fn steps(opened: &Opened) -> Vec<Step> {
             command: format!("drdotnet heap paths {heap} --type {}", quoted(&name)),
             what: format!("what holds the {} {}", format_whole(objects, Unit::Count), printable(&name)),
         });
-        if let Some((namespace, _)) = name.split('<').next().and_then(|name| name.rsplit_once('.')) {
+        let namespace = name.split('<').next().and_then(|name| name.rsplit_once('.'));
+        if let Some((namespace, _)) = namespace.filter(|(namespace, _)| !is_of_framework(namespace)) {
             steps.push(Step {
                 command: format!("drdotnet heap types {heap} --filter {}", quoted(&format!("{namespace}."))),
                 what: format!("the types of {}", printable(namespace)),
@@ -55,6 +56,11 @@ pub fn steps(opened: &Opened) -> Vec<Step> {
         }),
     );
     steps
+}
+
+/// Whether a namespace has too many types that are nobody's own to be worth a look.
+fn is_of_framework(namespace: &str) -> bool {
+    matches!(namespace.split('.').next(), Some("System" | "Microsoft"))
 }
 
 /// How to tell a leak from a cache.
