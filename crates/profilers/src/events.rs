@@ -16,6 +16,7 @@ use stacks::{StackKey, StackTable};
 use symbols::CodeMap;
 
 use crate::ProfilerError;
+use crate::about::About;
 use crate::naming::Naming;
 use crate::profiler::{Run, Stop};
 
@@ -87,19 +88,6 @@ pub(crate) struct Watched<W> {
     naming: Naming,
     /// The clock of its events.
     pub(crate) clock: Option<Clock>,
-    /// How long it looked.
-    pub(crate) measured: Duration,
-    /// Why it ended.
-    pub(crate) end: WindowEnd,
-    /// What it cost.
-    pub(crate) cost: Cost,
-    /// What a reader must know to trust the numbers.
-    pub(crate) notes: Vec<String>,
-}
-
-/// What is known of a session beside what its watcher saw.
-#[derive(Clone, Debug)]
-pub(crate) struct About {
     /// How long it looked.
     pub(crate) measured: Duration,
     /// Why it ended.

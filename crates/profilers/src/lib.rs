@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod about;
 mod allocations;
 mod async_hot_paths;
 mod blame;

@@ -1,12 +1,10 @@
 //! `drdotnet checkup`
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use model::ProcessId;
 
-use super::target::{Which, process_id};
+use super::target::AnyTarget;
 
 pub const USAGE: &str = "drdotnet checkup [OPTIONS] <PID|NAME>
        drdotnet checkup [OPTIONS] -p <PID>
@@ -33,7 +31,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct CheckupArgs {
     #[command(flatten)]
-    pub target: CheckupTarget,
+    pub target: AnyTarget,
     /// Allow looks that stop the program for longer than 100 ms
     #[arg(long)]
     pub allow_pause: bool,
@@ -49,32 +47,4 @@ pub struct CheckupArgs {
     /// Print the report as JSON; with --all an array of reports
     #[arg(long)]
     pub json: bool,
-}
-
-/// A running process, all of them, or a program to start.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct CheckupTarget {
-    /// The process with this id or name
-    #[arg(value_name = "PID|NAME")]
-    pub process: Option<String>,
-    /// The process with this id
-    #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
-    pub process_id: Option<ProcessId>,
-    /// The process with this name (entry assembly or executable)
-    #[arg(short, long)]
-    pub name: Option<String>,
-    /// Every .NET process that this user can reach
-    #[arg(long)]
-    pub all: bool,
-    /// Start this program, look at it, and stop it afterwards
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
-}
-
-impl CheckupTarget {
-    /// The running process that is meant.
-    pub fn which(&self) -> Which {
-        Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
-    }
 }

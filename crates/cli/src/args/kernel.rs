@@ -1,13 +1,11 @@
 //! `drdotnet cpu` and `drdotnet off-cpu`
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use model::ProcessId;
 
 use super::cpu_diff::CpuDiffArgs;
-use super::target::{Which, process_id};
+use super::target::AnyTarget;
 
 /// How `drdotnet cpu` is called.
 pub const CPU_USAGE: &str = "drdotnet cpu [OPTIONS] <PID|NAME>
@@ -57,7 +55,7 @@ pub struct CpuArgs {
     #[command(subcommand)]
     pub action: Option<CpuAction>,
     #[command(flatten)]
-    pub target: KernelTarget,
+    pub target: AnyTarget,
     /// How long to look: 10, 10s, 2m, 00:00:10
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     pub duration: String,
@@ -82,7 +80,7 @@ pub enum CpuAction {
 #[derive(Debug, Args)]
 pub struct OffCpuArgs {
     #[command(flatten)]
-    pub target: KernelTarget,
+    pub target: AnyTarget,
     /// How long to look: 10, 10s, 2m, 00:00:10
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     pub duration: String,
@@ -116,32 +114,4 @@ pub struct RecordingArgs {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Running processes, or a program to start.
-#[derive(Debug, Args)]
-#[group(id = "whose", required = true, multiple = false)]
-pub struct KernelTarget {
-    /// The process with this id or name
-    #[arg(value_name = "PID|NAME")]
-    pub process: Option<String>,
-    /// The process with this id
-    #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
-    pub process_id: Option<ProcessId>,
-    /// The process with this name (entry assembly or executable)
-    #[arg(short, long)]
-    pub name: Option<String>,
-    /// Every .NET process of this machine
-    #[arg(long)]
-    pub all: bool,
-    /// Start this program, look at it, and stop it afterwards
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
-}
-
-impl KernelTarget {
-    /// The running process that is meant, when it is one.
-    pub fn which(&self) -> Which {
-        Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
-    }
 }

@@ -28,7 +28,7 @@ pub use kernel::{CpuArgs, OffCpuArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
 pub use spelling::with_equals_signs;
 pub use symbols::SymbolsArgs;
-pub use target::{CollectTarget, OneTarget, RunTarget, Which};
+pub use target::{AnyTarget, CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
 
 use crate::screen::ColourChoice;

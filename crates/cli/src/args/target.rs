@@ -108,3 +108,31 @@ impl RunTarget {
         Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
     }
 }
+
+/// Running processes, or a program to start.
+#[derive(Debug, Args)]
+#[group(id = "whose", required = true, multiple = false)]
+pub struct AnyTarget {
+    /// The process with this id or name
+    #[arg(value_name = "PID|NAME")]
+    pub process: Option<String>,
+    /// The process with this id
+    #[arg(short, long, visible_alias = "pid", value_name = "PID", value_parser = process_id)]
+    pub process_id: Option<ProcessId>,
+    /// The process with this name (entry assembly or executable)
+    #[arg(short, long)]
+    pub name: Option<String>,
+    /// Every .NET process of this machine
+    #[arg(long)]
+    pub all: bool,
+    /// Start this program, look at it, and stop it afterwards
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+impl AnyTarget {
+    /// The running process that is meant, when it is one.
+    pub fn which(&self) -> Which {
+        Which::new(self.process_id, self.name.as_ref(), self.process.as_ref())
+    }
+}

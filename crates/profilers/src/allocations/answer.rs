@@ -9,8 +9,8 @@ use model::{
 
 use super::watch::{Allocated, Picked, Picks};
 use crate::Settings;
+use crate::about::About;
 use crate::blame::{method, own_frame, own_place, place};
-use crate::events::About;
 use crate::profiler::Answer;
 use crate::ratio::{bytes_words, fraction, nanos, per_second, percent, percent_words, rate_words};
 use crate::stack_section::stack_section;

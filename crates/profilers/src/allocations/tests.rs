@@ -9,8 +9,8 @@ use super::SPEC;
 use super::answer::answer;
 use super::watch::{Allocated, Picked, Picks};
 use crate::Settings;
+use crate::about::About;
 use crate::collections::{GcPause, Style};
-use crate::events::About;
 use crate::specimen::{self, frame, frame_at, ids};
 
 const CORE: &str = "/dotnet/System.Private.CoreLib.dll";

@@ -10,8 +10,8 @@ use model::{
 
 use super::named::{AllWaited, Owners, Waited};
 use crate::Settings;
+use crate::about::About;
 use crate::blame::{method, own_frame, own_place, place};
-use crate::events::About;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, per_second, percent, rate_words, share_words};
 use crate::stack_section::stack_section;

@@ -9,7 +9,7 @@ use super::answer::answer;
 use super::named::{AllWaited, Owners, Waited};
 use super::watch::Sum;
 use crate::Settings;
-use crate::events::About;
+use crate::about::About;
 use crate::shortage::Shortage;
 use crate::specimen::{self, frame, frame_at, ids};
 

@@ -8,9 +8,10 @@ use model::{
 };
 
 use super::judge::{BlockedPool, Deadlock, Held, Letters, Orphan, Verdict};
-use super::watch::{About, OwnersSought, Watched};
+use super::watch::{OwnersSought, Watched};
 use super::words;
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
 use crate::inside::Seen;
 use crate::profiler::Answer;
@@ -38,17 +39,8 @@ pub(super) fn answer(watched: &Watched, verdict: &Verdict, about: About, setting
     sections.extend(lock_table(locks));
     let pool = verdict.pool.as_ref().and_then(|pool| pool_stack(watched, pool));
     sections.extend(stacks(watched, &shown, pool, top));
-    let mut notes = notes(watched, verdict);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(watched, verdict),
-        findings,
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(watched, verdict);
+    about.into_answer(summary(watched, verdict), findings, sections, notes)
 }
 
 /// A thread of the table.

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use agent_host::{AgentError, FoundLayout, LockOwners, Locks, WaitKind, find_lock_layout};
 use lock_graph::{Look, Seen, WaitFor};
-use model::{Cost, ThreadId, WindowEnd};
+use model::ThreadId;
 
 use super::judge;
 use super::locks::{LockSeen, Runtime, waits};
 use crate::ProfilerError;
+use crate::about::About;
 use crate::inside::{self, Guest, Namer, Native, Sight, Unnamed};
 use crate::profiler::Run;
 
@@ -44,14 +45,6 @@ pub(super) enum OwnersSought {
     Heap,
     /// On a part of the heap, because it is large.
     PartOfHeap,
-}
-
-/// What is known of the visit.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
 }
 
 /// The profiling interface of .NET 9, the first with `System.Threading.Lock`, and the first that shows the heap.

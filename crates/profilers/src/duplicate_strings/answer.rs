@@ -1,13 +1,10 @@
 //! From strings to an answer.
 
-use std::time::Duration;
-
-use model::{
-    Body, Cell, Column, Confidence, Cost, Finding, Section, Severity, Table, TargetText, Unit, WindowEnd,
-};
+use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, TargetText, Unit};
 
 use super::{Duplicate, Seen};
 use crate::Settings;
+use crate::about::About;
 use crate::profiler::Answer;
 use crate::ratio::{bytes_words, count_words, fraction, percent, share_words};
 
@@ -19,31 +16,14 @@ const NAMED: usize = 3;
 /// Strings of which less was read are an answer with a hole.
 const ENOUGH: f64 = 90.0;
 
-/// What it took.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
-
 pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let mut sections = Vec::new();
     if !seen.worst.is_empty() {
         sections.push(strings(seen, settings));
         sections.push(holders(seen));
     }
-    let mut notes = notes(seen);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(seen),
-        findings: finding(seen, settings).into_iter().collect(),
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(seen);
+    about.into_answer(summary(seen), finding(seen, settings).into_iter().collect(), sections, notes)
 }
 
 fn summary(seen: &Seen) -> String {

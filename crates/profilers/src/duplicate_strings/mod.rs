@@ -11,6 +11,7 @@ use heap_collector::Taken;
 use heap_graph::{HeapGraph, NodeId, ShortestPaths, shapes_to};
 use model::{Culprit, WindowEnd};
 
+use crate::about::About;
 use crate::heap::holders::{culprit, path_words};
 use crate::heap::memory::{Inside, Outside, size_on_heap};
 use crate::heap::{self, ALLOW_PAUSE};
@@ -137,7 +138,7 @@ impl Profiler for DuplicateStrings {
         cost.events += taken.graph.node_count() as u64;
         let seen = Seen { by_agent, ..see(&taken, &paths, &found, top) };
         let end = WindowEnd::Completed;
-        let about = answer::About { cost, notes, measured: began.elapsed(), end };
+        let about = About { cost, notes, measured: began.elapsed(), end };
         Ok(answer::answer(&seen, about, run.settings))
     }
 }

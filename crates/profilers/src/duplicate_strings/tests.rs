@@ -6,9 +6,10 @@ use std::time::Duration;
 use heap_graph::{Address, GraphBuilder, HeapGraph, NodeId, ShortestPaths};
 use model::{Cost, Culprit, CulpritKind, Pauses, Redaction, Severity, WindowEnd};
 
-use super::answer::{About, answer};
+use super::answer::answer;
 use super::strings::{Equal, Found, Reader, size_of};
 use super::{Duplicate, Held, SPEC, Seen};
+use crate::about::About;
 use crate::heap::memory::{Inside, Memory, Outside};
 use crate::profiler::{Answer, Control, Run, Stop};
 use crate::specimen::{check, ids, report};

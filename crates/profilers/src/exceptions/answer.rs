@@ -9,8 +9,8 @@ use model::{
 
 use super::watch::{Fatal, Thrown, Throws};
 use crate::Settings;
+use crate::about::About;
 use crate::blame::{UNNAMED, is_own, method, own_frame, own_place, place, throwing_frame};
-use crate::events::About;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, per_second, percent, rate_words, share_words};
 use crate::stack_section::stack_section;

@@ -8,7 +8,7 @@ use super::SPEC;
 use super::answer::answer;
 use super::watch::{Fatal, Said, Thrown, Throws};
 use crate::Settings;
-use crate::events::About;
+use crate::about::About;
 use crate::specimen::{self, frame, frame_at, ids};
 
 const CORE: &str = "/dotnet/System.Private.CoreLib.dll";

@@ -9,9 +9,9 @@ use model::{
 
 use super::Paused;
 use crate::Settings;
+use crate::about::About;
 use crate::blame::{is_own, method, own_frame, own_place};
 use crate::collections::{GcPause, Style, reason_words};
-use crate::events::About;
 use crate::lengths::Lengths;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, per_second, percent, percent_words, rate_words};

@@ -10,8 +10,8 @@ use stacks::StackKey;
 use super::answer::answer;
 use super::{Paused, SPEC};
 use crate::Settings;
+use crate::about::About;
 use crate::collections::{GcPause, Style};
-use crate::events::About;
 use crate::shortage::Shortage;
 use crate::specimen::{self, frame, frame_at, ids};
 

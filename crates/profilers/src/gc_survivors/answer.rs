@@ -1,16 +1,14 @@
 //! From the heap to an answer.
 
 use std::cmp::Reverse;
-use std::time::Duration;
 
 use heap_graph::{Place, RootKind, TypeRow, TypeTree};
 use heap_reports::{Look, Suspect, path_line, root_label, suspects};
-use model::{
-    Body, Column, Confidence, Cost, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit, WindowEnd,
-};
+use model::{Body, Column, Confidence, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit};
 
 use super::lines::{Limits, Measure, tree};
 use crate::Settings;
+use crate::about::About;
 use crate::profiler::Answer;
 use crate::ratio::{bytes_words, count_words, fraction, percent, share_words};
 
@@ -19,14 +17,7 @@ const MOST_HOLDERS: usize = 3;
 /// A root that holds at least this share is named in the summary, in per cent.
 const MUCH: f64 = 20.0;
 
-/// What is known beside the objects.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-}
-
-pub(super) fn answer(look: &Look, about: About, settings: &Settings) -> Answer {
+pub(super) fn answer(look: &Look, mut about: About, settings: &Settings) -> Answer {
     let lines = TypeTree::of(&look.graph, &look.dominators);
     let limits = Limits {
         measure: Measure::of(settings.choice("sort")),
@@ -38,17 +29,14 @@ pub(super) fn answer(look: &Look, about: About, settings: &Settings) -> Answer {
     let mut sections =
         vec![Section::new("survivors", "What hangs on what, from the roots down", Body::Tree(shown))];
     sections.extend(types(look, limits.measure, settings.integer("types")));
-    let mut notes = about.notes;
+    let mut notes = std::mem::take(&mut about.notes);
     notes.extend(more_notes(look, &lines));
-    Answer {
-        summary: summary(look, &lines),
-        findings: suspects(look, MOST_HOLDERS).iter().map(|holder| finding(look, holder)).collect(),
+    about.into_answer(
+        summary(look, &lines),
+        suspects(look, MOST_HOLDERS).iter().map(|holder| finding(look, holder)).collect(),
         sections,
         notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: WindowEnd::Completed,
-    }
+    )
 }
 
 fn summary(look: &Look, lines: &TypeTree) -> String {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use heap_collector::Collect;
 use heap_reports::Look;
+use model::WindowEnd;
 
+use crate::about::About;
 use crate::heap::{self, ALLOW_PAUSE};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
@@ -72,7 +74,8 @@ impl Profiler for GcSurvivors {
             _ => Collect::Always,
         };
         let (taken, notes) = heap::take_with(run, collect)?;
-        let about = answer::About { cost: heap::cost(&[&taken]), notes, measured: taken.elapsed };
+        let about =
+            About { cost: heap::cost(&[&taken]), notes, measured: taken.elapsed, end: WindowEnd::Completed };
         Ok(answer::answer(&Look::of(taken.graph), about, run.settings))
     }
 }

@@ -8,9 +8,10 @@ use model::{Body, Cell, Cost, Node, Pauses, Report, Severity, Tree};
 use proptest::prelude::*;
 
 use super::SPEC;
-use super::answer::{About, answer};
+use super::answer::answer;
 use super::lines::{Limits, Measure, tree};
 use crate::Settings;
+use crate::about::About;
 use crate::specimen::{self, ids};
 
 /// Builds a heap object by object.
@@ -92,6 +93,7 @@ fn shop() -> HeapGraph {
 
 fn report(graph: HeapGraph, typed: &[&str]) -> Report {
     let about = About {
+        end: model::WindowEnd::Completed,
         cost: Cost {
             method: "heap events over the runtime's diagnostics socket, 1 forced collection".into(),
             pauses: Pauses { count: 1, total_ns: 31_000_000, longest_ns: 31_000_000 },

@@ -13,8 +13,8 @@ use super::Seen;
 use super::population::{ROOTS, Row};
 use super::watch::{Counts, words};
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
-use crate::events::About;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, per_second, rate_words};
 use crate::stack_section::stack_section;
@@ -49,17 +49,8 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
         stacks,
         top.min(3),
     ));
-    let mut notes = notes(seen);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(seen),
-        findings,
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(seen);
+    about.into_answer(summary(seen), findings, sections, notes)
 }
 
 fn summary(seen: &Seen) -> String {

@@ -13,7 +13,7 @@ use super::population::{Population, Row};
 use super::watch::{Changes, Counts, Maker};
 use super::{SPEC, Seen};
 use crate::Settings;
-use crate::events::About;
+use crate::about::About;
 use crate::heap::memory::Memory;
 use crate::profiler::Answer;
 use crate::specimen::{check, frame, frame_at, ids, report};

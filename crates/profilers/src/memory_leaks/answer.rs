@@ -8,11 +8,11 @@ use model::{
 };
 
 use crate::Settings;
+use crate::about::About;
 use crate::profiler::Answer;
 use crate::ratio::{bytes_words, count_words, fraction, nanos, percent};
 
 use super::leaks::{Blamed, Kind, Leak};
-use super::looks::About;
 
 /// Most leaks that are told of.
 const MOST: usize = 5;
@@ -59,7 +59,7 @@ pub(super) struct Seen {
 }
 
 /// The answer.
-pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
+pub(super) fn answer(seen: &Seen, mut about: About, settings: &Settings) -> Answer {
     let (leaks, doubtful): (Vec<&Leak>, Vec<&Leak>) = seen.leaks.iter().partition(|leak| is_leak(leak, seen));
     let top = usize::try_from(settings.integer("top")).unwrap_or(usize::MAX);
     let mut sections = vec![looks(seen)];
@@ -69,20 +69,17 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     if !seen.growing.is_empty() {
         sections.push(types(seen, top));
     }
-    let mut notes = about.notes;
+    let mut notes = std::mem::take(&mut about.notes);
     notes.extend(doubts(&doubtful));
     if seen.sights.len() < SURE && !leaks.is_empty() {
         notes.push("two looks cannot tell a leak from a cache that is still filling: --set looks=4, or look again later with --set since=SESSION".to_owned());
     }
-    Answer {
-        summary: summary(&leaks, seen),
-        findings: leaks.iter().take(MOST).map(|leak| finding(leak, seen)).collect(),
+    about.into_answer(
+        summary(&leaks, seen),
+        leaks.iter().take(MOST).map(|leak| finding(leak, seen)).collect(),
         sections,
         notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    )
 }
 
 /// Whether growth is told as a leak. What hangs on running methods comes and goes, so it must have risen from look to look;

@@ -7,21 +7,13 @@ use heap_graph::{PathTree, ShortestPaths, Totals, TypeRow, growth};
 use heap_reports::Look;
 use model::{Cost, Pauses, Timestamp, WindowEnd};
 
+use crate::about::About;
 use crate::profiler::{Control, Run, Stop};
 use crate::{ProfilerError, heap};
 
 use super::answer::{Growing, Seen, Sight};
 use super::leaks::Leak;
 use super::places::Places;
-
-/// What is said beside the answer.
-#[derive(Clone, Debug)]
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
 
 /// All looks.
 pub(super) struct Looks {

@@ -10,11 +10,11 @@ use model::{Confidence, Cost, Pauses, WindowEnd};
 use super::SPEC;
 use super::answer::{Growing, Seen, Sight, answer};
 use super::leaks::{Blamed, Judge, Kind, Leak, Step};
-use super::looks::About;
 use super::metadata::Metadata;
 use super::places::Places;
 use super::sites::{Limits, sites};
 use crate::Settings;
+use crate::about::About;
 use crate::profiler::Answer;
 use crate::specimen::{check, ids, report};
 

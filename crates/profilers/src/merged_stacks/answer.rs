@@ -1,12 +1,12 @@
 //! From the stacks to an answer.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use model::{Body, Cell, Column, Cost, Frame, FrameKind, Section, Stack, Stacks, Table, Unit, WindowEnd};
+use model::{Body, Cell, Column, Frame, FrameKind, Section, Stack, Stacks, Table, Unit};
 
 use super::tree;
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
 use crate::inside::{Lines, Seen, Sight, names};
 use crate::profiler::Answer;
@@ -17,14 +17,6 @@ use crate::sampling::{Doing, Framework};
 const MOST_PLACES: usize = 20;
 /// Rows of the list of threads.
 const MOST_THREADS: usize = 10_000;
-
-/// What is known of the visit.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
 
 pub(super) fn answer(sight: &Sight, about: About, settings: &Settings) -> Answer {
     let all_shown = settings.choice("idle") == "show";
@@ -39,17 +31,8 @@ pub(super) fn answer(sight: &Sight, about: About, settings: &Settings) -> Answer
     if settings.choice("threads") == "show" {
         sections.push(thread_table(sight));
     }
-    let mut notes = notes(sight, &shown);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(sight),
-        findings: Vec::new(),
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(sight, &shown);
+    about.into_answer(summary(sight), Vec::new(), sections, notes)
 }
 
 fn summary(sight: &Sight) -> String {

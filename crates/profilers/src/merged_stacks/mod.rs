@@ -7,6 +7,7 @@ mod tree;
 
 use std::time::Duration;
 
+use crate::about::About;
 use crate::inside::{self, Namer, Native, monitor_waits};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
@@ -66,7 +67,7 @@ impl Profiler for MergedStacks {
         namer.charge(&mut cost);
         let mut sight = value.named(&mut namer);
         waits.tell(&mut sight);
-        let about = answer::About { cost, notes, measured, end };
+        let about = About { cost, notes, measured, end };
         Ok(answer::answer(&sight, about, run.settings))
     }
 }

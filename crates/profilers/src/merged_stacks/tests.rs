@@ -6,8 +6,9 @@ use model::{Body, Pauses, WindowEnd};
 use process_view::TaskState::{Running, Sleeping};
 
 use super::SPEC;
-use super::answer::{About, answer};
+use super::answer::answer;
 use crate::Settings;
+use crate::about::About;
 use crate::inside::specimen::{sight, thread};
 use crate::inside::{Seen, Sight};
 use crate::profiler::Answer;

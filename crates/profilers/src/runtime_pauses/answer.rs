@@ -7,7 +7,7 @@ use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, U
 
 use super::{Stop, Stopped, Why};
 use crate::Settings;
-use crate::events::About;
+use crate::about::About;
 use crate::lengths::Lengths;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, percent, percent_words};

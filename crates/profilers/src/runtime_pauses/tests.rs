@@ -7,8 +7,8 @@ use model::{Cost, Report, WindowEnd};
 use super::answer::answer;
 use super::{SPEC, Stop, Stopped, Why};
 use crate::Settings;
+use crate::about::About;
 use crate::collections::Style;
-use crate::events::About;
 use crate::shortage::Shortage;
 use crate::specimen::{self, ids};
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Cost, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
-    WindowEnd, format_duration,
+    Body, Cell, Column, Confidence, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
+    format_duration,
 };
 use task_graph::Leaf;
 
 use super::judge::{Branch, Group, Seen};
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::count_words;
@@ -20,14 +21,6 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const MOST_STEPS: usize = 6;
 /// Most places of the tree that are shown.
 const MOST_PLACES: usize = 400;
-
-/// What is known of the visit.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
 
 pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let least = usize::try_from(settings.integer("least")).unwrap_or(usize::MAX);
@@ -45,17 +38,8 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     if !seen.branches.is_empty() {
         sections.push(tree(&seen.branches, top));
     }
-    let mut notes = notes(seen, least, &findings);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(seen),
-        findings,
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(seen, least, &findings);
+    about.into_answer(summary(seen), findings, sections, notes)
 }
 
 fn summary(seen: &Seen) -> String {

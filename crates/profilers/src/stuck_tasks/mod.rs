@@ -9,6 +9,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
+use crate::about::About;
 use crate::inside::{self, objects};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
@@ -55,7 +56,7 @@ impl Profiler for StuckTasks {
         let (heap, before, after, window) = value.map_err(crate::heap::failure)?;
         let mut named = names::Names::new(run.process, &heap.types);
         let seen = judge::Seen::of(&heap, before, after, &mut named, window);
-        let about = answer::About { cost, notes, measured, end };
+        let about = About { cost, notes, measured, end };
         Ok(answer::answer(&seen, about, run.settings))
     }
 }

@@ -6,9 +6,10 @@ use model::{Confidence, Frame, Pauses, Severity, WindowEnd};
 use task_graph::{Leaf, TypeId};
 
 use super::SPEC;
-use super::answer::{About, answer};
+use super::answer::answer;
 use super::judge::{Branch, Chain, Seen};
 use crate::Settings;
+use crate::about::About;
 use crate::profiler::Answer;
 use crate::specimen::{agent_cost, check, frame, frame_at, ids, report};
 

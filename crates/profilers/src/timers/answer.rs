@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Cost, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
-    WindowEnd, format_duration,
+    Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
+    format_duration,
 };
 
 use super::judge::{Group, Kind, Seen, Verdict};
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
 use crate::profiler::Answer;
 use crate::ratio::{count_words, per_second, rate_words};
@@ -16,14 +17,6 @@ use crate::ratio::{count_words, per_second, rate_words};
 /// Looks that are closer together prove no growth.
 const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// What is known of the visit.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
 
 pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let least = settings.integer("least");
@@ -33,17 +26,8 @@ pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     if !seen.groups.is_empty() {
         sections.push(table(seen, top));
     }
-    let mut notes = notes(seen, least);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(seen),
-        findings,
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(seen, least);
+    about.into_answer(summary(seen), findings, sections, notes)
 }
 
 fn summary(seen: &Seen) -> String {

@@ -10,6 +10,7 @@ mod tests;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::about::About;
 use crate::inside::{self, objects, stubs};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
@@ -73,7 +74,7 @@ impl Profiler for Timers {
             unread: looked.unread,
             understood: looked.reader.is_understood(),
         };
-        let about = answer::About { cost, notes, measured, end };
+        let about = About { cost, notes, measured, end };
         Ok(answer::answer(&seen, about, run.settings))
     }
 }

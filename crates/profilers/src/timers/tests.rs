@@ -7,10 +7,11 @@ use model::{Confidence, CulpritKind, Pauses, WindowEnd};
 use task_graph::{Layout, Type, TypeId, Types};
 
 use super::SPEC;
-use super::answer::{About, answer};
+use super::answer::answer;
 use super::heap::{Alike, Call, TimerQueues, What, timers};
 use super::judge::{Group, Kind, Seen};
 use crate::Settings;
+use crate::about::About;
 use crate::inside::objects::Wish;
 use crate::profiler::Answer;
 use crate::specimen::{agent_cost, check, frame, frame_at, ids, report};

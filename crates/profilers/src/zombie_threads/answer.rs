@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Cost, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
-    WindowEnd, format_duration,
+    Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
+    format_duration,
 };
 
 use super::judge::{Group, Looks, Verdict};
 use crate::Settings;
+use crate::about::About;
 use crate::blame;
 use crate::inside::Seen;
 use crate::profiler::Answer;
@@ -23,14 +24,6 @@ const LOCKS: &[&str] = &["(Monitor.Enter", "(Monitor.ReliableEnter", "(Lock."];
 const MOST_STACKS: usize = 5;
 /// Threads that are named with a stack.
 const MOST_NAMED: usize = 20;
-
-/// What is known of the visit.
-pub(super) struct About {
-    pub(super) cost: Cost,
-    pub(super) notes: Vec<String>,
-    pub(super) measured: Duration,
-    pub(super) end: WindowEnd,
-}
 
 /// Threads that came and went between the looks.
 struct Flow {
@@ -66,21 +59,13 @@ pub(super) fn answer(looks: &Looks, about: About, settings: &Settings) -> Answer
     }
     sections.push(flow_table(looks, &flow));
     sections.extend(stacks(&groups));
-    let mut notes = notes(looks, &groups);
-    notes.extend(about.notes);
-    Answer {
-        summary: summary(looks, &groups, &flow),
-        findings: if looks.window < SHORTEST_PROOF {
-            Vec::new()
-        } else {
-            groups.iter().filter_map(|group| finding(looks, group)).collect()
-        },
-        sections,
-        notes,
-        cost: about.cost,
-        measured: about.measured,
-        end: about.end,
-    }
+    let notes = notes(looks, &groups);
+    let findings = if looks.window < SHORTEST_PROOF {
+        Vec::new()
+    } else {
+        groups.iter().filter_map(|group| finding(looks, group)).collect()
+    };
+    about.into_answer(summary(looks, &groups, &flow), findings, sections, notes)
 }
 
 fn summary(looks: &Looks, groups: &[Group<'_>], flow: &Flow) -> String {

@@ -7,6 +7,7 @@ mod tests;
 
 use std::time::Duration;
 
+use crate::about::About;
 use crate::inside::{self, Namer, Native, Unnamed, monitor_waits};
 use crate::profiler::{Answer, Engine, Pause, Profiler, Run, Spec};
 use crate::{Kind, Parameter, ProfilerError};
@@ -59,7 +60,7 @@ impl Profiler for ZombieThreads {
         let (before, mut after) = (before.named(&mut namer), after.named(&mut namer));
         waits.tell(&mut after);
         let looks = judge::Looks { before, after, same, main: main_thread(run), window, clock };
-        let about = answer::About { cost, notes, measured, end };
+        let about = About { cost, notes, measured, end };
         Ok(answer::answer(&looks, about, run.settings))
     }
 }

@@ -8,9 +8,10 @@ use process_view::ProcessorTime;
 use process_view::TaskState::Sleeping;
 
 use super::SPEC;
-use super::answer::{About, answer};
+use super::answer::answer;
 use super::judge::{Looks, Ticks};
 use crate::Settings;
+use crate::about::About;
 use crate::inside::Seen;
 use crate::inside::specimen::{sight, thread};
 use crate::profiler::Answer;

@@ -30,7 +30,8 @@ use self::rights::{Refusal, Way};
 use self::subjects::Subjects;
 use super::keeping;
 use super::launching::Program;
-use crate::args::kernel::{CpuArgs, KernelTarget, OffCpuArgs};
+use crate::args::AnyTarget;
+use crate::args::kernel::{CpuArgs, OffCpuArgs};
 use crate::explain::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -46,7 +47,7 @@ pub fn off_cpu(args: &OffCpuArgs, screen: &Screen) -> Result<(), Failure> {
     look(&Plan::off_cpu(args)?, &args.target, screen)
 }
 
-fn look(plan: &Plan, target: &KernelTarget, screen: &Screen) -> Result<(), Failure> {
+fn look(plan: &Plan, target: &AnyTarget, screen: &Screen) -> Result<(), Failure> {
     let subjects = Subjects::reach(target, plan)?;
     match rights::choose(plan, &subjects.processes)? {
         Way::Kernel(granted) => {

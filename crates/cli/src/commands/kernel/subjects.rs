@@ -5,7 +5,7 @@ use perf_sampler::{Scope, preflight};
 use reports::printable;
 
 use super::plan::{Amount, Plan};
-use crate::args::kernel::KernelTarget;
+use crate::args::AnyTarget;
 use crate::commands::launching::{self, Program, ProgramIo};
 use crate::commands::trace::may_die_with_the_tool;
 use crate::control::{Interrupt, Second};
@@ -27,7 +27,7 @@ pub struct Subjects {
 
 impl Subjects {
     /// Finds or starts them, and listens to signals from before they can be harmed by one.
-    pub fn reach(target: &KernelTarget, plan: &Plan) -> Result<Subjects, Failure> {
+    pub fn reach(target: &AnyTarget, plan: &Plan) -> Result<Subjects, Failure> {
         let listen = |second| {
             Interrupt::listen(second).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))
         };
