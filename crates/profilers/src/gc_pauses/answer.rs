@@ -21,6 +21,8 @@ use crate::stack_section::stack_section;
 const LONG_PAUSES: usize = 2;
 /// A single pause counts if it is this many times as long as a long one.
 const VERY_LONG: u64 = 10;
+/// Time in forced collections, in per cent, from which young ones matter: the framework itself asks for some.
+const MATTERS: f64 = 2.0;
 /// Collections that the program asked for: one may be a program's start or a rare event.
 const INDUCED: usize = 2;
 
@@ -268,23 +270,31 @@ fn induced(paused: &Paused, induced: &[&GcPause], about: &About) -> Option<Findi
     } else {
         format!("{} a second", rate_words(rate))
     };
+    let share = share(induced.iter().copied(), about);
+    let matters = share >= MATTERS || induced.iter().any(|pause| pause.generation == Some(2));
+    let (severity, confidence) =
+        if matters { (Severity::Warning, Confidence::High) } else { (Severity::Info, Confidence::Medium) };
     let finding = Finding::new(
         "induced-gc",
-        Severity::Warning,
-        Confidence::High,
+        severity,
+        confidence,
         format!("The program forces garbage collections itself: {rate}"),
     )
     .evidence(
         "Forced",
         format!(
-            "{} of {} pauses, {:.1} % of the time",
+            "{} of {} pauses, {share:.1} % of the time",
             count_words(induced.len() as u64),
             count_words(paused.pauses.len() as u64),
-            share(induced.iter().copied(), about)
         ),
     )
     .evidence("Longest", format!("{}, {}", words(lengths.longest()), kind_words(longest_of(induced)?)))
-    .advice("Remove the call to GC.Collect: the collector knows better when it is worthwhile.");
+    .advice(if matters {
+        "Remove the call to GC.Collect: the collector knows better when it is worthwhile."
+    } else {
+        "They cost next to nothing. If no call of GC.Collect is there, the framework asks for them on behalf of memory \
+         outside the heap (GC.AddMemoryPressure, unloadable assemblies)."
+    });
     Some(match culprit(paused, induced) {
         Some(frame) => finding.culprit(method(frame)),
         None => finding,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use model::{Cost, Report, WindowEnd};
+use model::{Cost, Report, Severity, WindowEnd};
 use runtime_events::gc::GcReason;
 use stacks::StackKey;
 
@@ -106,6 +106,18 @@ fn one_forced_collection_is_no_habit_and_a_tools_is_not_the_programs() {
     assert!(report(&forced(1, Some(COLLECT))).findings.is_empty());
     assert!(report(&forced(9, None)).findings.is_empty());
     assert_eq!(ids(&report(&forced(2, Some(COLLECT)))), ["induced-gc"]);
+}
+
+#[test]
+fn young_forced_collections_that_cost_nothing_are_worth_knowing_and_no_more() {
+    let forced = |generation, millis| {
+        let pauses = (0..10).map(|n| pause(n * 100, millis, generation, GcReason::Induced, Some(COLLECT)));
+        let report = report(&paused(pauses.collect()));
+        report.findings.iter().map(|finding| finding.severity).collect::<Vec<_>>()
+    };
+    assert_eq!(forced(0, 1), [Severity::Info]);
+    assert_eq!(forced(0, 30), [Severity::Warning], "3 % of the time");
+    assert_eq!(forced(2, 1), [Severity::Warning]);
 }
 
 #[test]
