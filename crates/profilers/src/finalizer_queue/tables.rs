@@ -6,11 +6,12 @@ use agent_host::{AgentError, Sample};
 use gc_memory::GcMemory;
 use model::ProcessId;
 use symbols::readable_type;
-use task_graph::{Type, TypeId, Types};
+use task_graph::{TypeId, Types};
 
 use super::look::Waiting;
 use crate::heap::memory::{Memory, Outside};
 use crate::inside::Guest;
+use crate::inside::objects::add_types;
 
 /// The process runs on: a queue that changes while it is read is read again.
 const TRIES: usize = 5;
@@ -78,17 +79,6 @@ impl Tables {
 fn names(guest: &mut Guest<'_>, samples: Vec<Sample>) -> Result<Types, AgentError> {
     let told = guest.ask(|agent| agent.heap_types(samples), |told| (told.pause, 0))?;
     let mut types = Types::default();
-    for found in told.types {
-        let described = Type {
-            name: found.name,
-            module: found.module,
-            token: found.token,
-            parent: TypeId(found.parent),
-            arguments: found.arguments.into_iter().map(TypeId).collect(),
-            rank: found.rank,
-            count: found.count,
-        };
-        types.add(TypeId(found.id), described);
-    }
+    add_types(&mut types, told);
     Ok(types)
 }

@@ -106,18 +106,7 @@ impl<W: Wish> ObjectReader<W> {
     }
 
     fn learn(&mut self, guest: &mut Guest<'_>, told: HeapTypes) -> Result<(), AgentError> {
-        for found in told.types {
-            let described = Type {
-                name: found.name,
-                module: found.module,
-                token: found.token,
-                parent: TypeId(found.parent),
-                arguments: found.arguments.into_iter().map(TypeId).collect(),
-                rank: found.rank,
-                count: found.count,
-            };
-            self.types.add(TypeId(found.id), described);
-        }
+        add_types(&mut self.types, told);
         let wanted: Vec<u64> = self.wish.layouts(&self.types).into_iter().map(|id| id.0).collect();
         for layout in guest.ask_running(|agent| agent.layouts(&wanted))? {
             let fields = layout.fields.into_iter().map(|field| (field.offset, field.name)).collect();
@@ -288,4 +277,20 @@ fn samples_of(collected: &Collected, wanted: &HashSet<u64>) -> Vec<Sample> {
         wanted.contains(&class).then(|| Sample { address: graph.address(node).0, class })
     };
     graph.nodes().filter_map(sample).collect()
+}
+
+/// Adds the types that the agent told.
+pub(crate) fn add_types(types: &mut Types, told: HeapTypes) {
+    for found in told.types {
+        let described = Type {
+            name: found.name,
+            module: found.module,
+            token: found.token,
+            parent: TypeId(found.parent),
+            arguments: found.arguments.into_iter().map(TypeId).collect(),
+            rank: found.rank,
+            count: found.count,
+        };
+        types.add(TypeId(found.id), described);
+    }
 }
