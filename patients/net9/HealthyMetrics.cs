@@ -51,6 +51,7 @@ namespace Box.Office
                     price.Record(10 + turn % 91, counter);
                     load.Record(0.25);
                     counters.Sold(turn % 10);
+                    Work.Done();
                     Thread.Sleep(5);
                 }
             });

@@ -37,6 +37,7 @@ namespace Boxoffice
             while (true)
             {
                 seats.Take();
+                Work.Done();
                 Thread.Sleep(1); // until the next customer
             }
         }

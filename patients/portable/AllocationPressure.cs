@@ -43,6 +43,7 @@ namespace Rendering
                 }
 
                 s_pages++;
+                Work.Done();
             }
         }
     }

@@ -45,6 +45,7 @@ namespace Quotes
                 await s_quoteTurn.WaitAsync();
                 await service.HandleQuoteAsync(s_quotes);
                 Interlocked.Increment(ref s_quotes);
+                Work.Done();
                 s_auditTurn.Release();
             }
         }
@@ -56,6 +57,7 @@ namespace Quotes
                 await s_auditTurn.WaitAsync();
                 await service.HandleAuditAsync(s_audits);
                 Interlocked.Increment(ref s_audits);
+                Work.Done();
                 s_quoteTurn.Release();
             }
         }

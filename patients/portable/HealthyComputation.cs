@@ -89,6 +89,7 @@ namespace Science
                 Wave.Fill(wave, product[0]);
                 s_result = Wave.Energy(wave);
                 Interlocked.Increment(ref s_rounds);
+                Work.Done();
             }
         }
     }

@@ -35,6 +35,7 @@ namespace Statistics
             for (var sample = seed; ; sample++)
             {
                 latencies.Add(Measure(sample));
+                Work.Done();
                 if (sample % 100 == 0)
                 {
                     Thread.Sleep(15);

@@ -30,6 +30,7 @@ namespace Pricing
                 var quantity = 1 + line % 12;
                 var discount = book.FindBest(sku: line % 5000, quantity);
                 s_takings += Total(quantity, discount);
+                Work.Done();
             }
         }
 

@@ -37,6 +37,7 @@ namespace Inventory
             {
                 article = (article * 31 + 7) & 0xFFFF;
                 stock.Reserve(article);
+                Work.Done();
                 Thread.Sleep(1); // until the next order
             }
         }

@@ -55,6 +55,7 @@ namespace Search
             for (var update = 1; ; update++)
             {
                 Replace(_random.Next(_postings.Length));
+                Work.Done();
                 if (update % UpdatesPerRest == 0)
                 {
                     Thread.Sleep(1);

@@ -51,6 +51,7 @@ namespace Presence
         private void Beat(object state)
         {
             Interlocked.Increment(ref s_beats);
+            Work.Done();
             GC.KeepAlive(_heartbeat);
         }
     }

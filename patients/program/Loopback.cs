@@ -17,6 +17,9 @@ namespace Patients
     /// </summary>
     internal sealed class LoopbackServer
     {
+        /// <summary>The answer of a route that cannot serve now: 503.</summary>
+        public const string Unavailable = "\0unavailable";
+
         private const int LongestRequest = 8 * 1024;
 
         private readonly IReadOnlyDictionary<string, Func<Task<string>>> _routes;
@@ -85,8 +88,14 @@ namespace Patients
         {
             var found = _routes.TryGetValue(path, out var route);
             var body = found ? await route() : "";
+            var status = found ? "200 OK" : "404 Not Found";
+            if (body == Unavailable)
+            {
+                (body, status) = ("", "503 Service Unavailable");
+            }
+
             return Encoding.UTF8.GetBytes(
-                $"HTTP/1.1 {(found ? "200 OK" : "404 Not Found")}\r\nContent-Length: {Encoding.UTF8.GetByteCount(body)}\r\n\r\n{body}");
+                $"HTTP/1.1 {status}\r\nContent-Length: {Encoding.UTF8.GetByteCount(body)}\r\n\r\n{body}");
         }
     }
 
@@ -127,6 +136,7 @@ namespace Patients
             {
                 Thread.Sleep(pauseMilliseconds);
                 client.Get(path);
+                Work.Done();
             }
         }
     }

@@ -1,8 +1,11 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.IO;
+using System.IO.MemoryMappedFiles;
 using System.Linq;
 using System.Reflection;
+using System.Runtime.InteropServices;
 using System.Threading;
 
 namespace Patients
@@ -16,7 +19,7 @@ namespace Patients
         public string Id { get; }
     }
 
-    /// <summary>The dispatcher: finds the patient by its id, runs it, then keeps the process alive.</summary>
+    /// <summary>The dispatcher: finds the patients by their ids, runs them, then keeps the process alive.</summary>
     internal static class Program
     {
         private static int Main(string[] args)
@@ -25,18 +28,23 @@ namespace Patients
             return 0;
         }
 
-        /// <param name="words">The patient's id, then any number of <c>key=value</c>.</param>
+        /// <param name="words">The patient's id, or several joined by <c>+</c>, then any number of <c>key=value</c>.</param>
         internal static void RunForEver(string[] words)
         {
             var patients = FindPatients();
-            var id = words.FirstOrDefault() ?? "";
-            if (!patients.TryGetValue(id, out var run))
+            var ids = (words.FirstOrDefault() ?? "").Split('+');
+            foreach (var id in ids.Where(id => !patients.ContainsKey(id)))
             {
                 Patient.RejectUsage($"no patient '{id}'; the patients here are:\n  {string.Join("\n  ", patients.Keys)}");
             }
 
             Patient.Arguments = new PatientArguments(words.Skip(1));
-            run(Patient.Arguments);
+            Patient.Expected = ids.Length;
+            foreach (var id in ids)
+            {
+                patients[id](Patient.Arguments.Of(id));
+            }
+
             Thread.Sleep(Timeout.Infinite);
         }
 
@@ -64,12 +72,20 @@ namespace Patients
 
         internal static PatientArguments Arguments { get; set; }
 
+        /// <summary>Patients of this process that have not said yet that they are ready.</summary>
+        internal static int Expected { get; set; }
+
         /// <summary>Announces a listening port. Comes before <see cref="Ready"/>.</summary>
         public static void Port(int port) => Console.Out.WriteLine($"port {port}");
 
-        /// <summary>Announces that the illness is present. Called once, as the last act of staging.</summary>
+        /// <summary>Announces that the illness is present. Called once by each patient, as the last act of staging.</summary>
         public static void Ready()
         {
+            if (--Expected > 0)
+            {
+                return;
+            }
+
             var unread = Arguments.Unread.ToList();
             if (unread.Count > 0)
             {
@@ -87,14 +103,17 @@ namespace Patients
         }
     }
 
-    /// <summary>The <c>key=value</c> arguments of a patient.</summary>
+    /// <summary>The <c>key=value</c> arguments of a patient. Of several in one process, <c>id.key=value</c> is for one of them.</summary>
     internal sealed class PatientArguments
     {
-        private readonly Dictionary<string, string> _values = new Dictionary<string, string>(StringComparer.Ordinal);
-        private readonly HashSet<string> _read = new HashSet<string>(StringComparer.Ordinal);
+        private readonly Dictionary<string, string> _values;
+        private readonly HashSet<string> _read;
+        private readonly string _prefix = "";
 
         public PatientArguments(IEnumerable<string> words)
         {
+            _values = new Dictionary<string, string>(StringComparer.Ordinal);
+            _read = new HashSet<string>(StringComparer.Ordinal);
             foreach (var word in words)
             {
                 var equals = word.IndexOf('=');
@@ -107,11 +126,26 @@ namespace Patients
             }
         }
 
+        private PatientArguments(PatientArguments all, string id)
+        {
+            _values = all._values;
+            _read = all._read;
+            _prefix = id + ".";
+        }
+
+        /// <summary>The same arguments as the patient <paramref name="id"/> sees them.</summary>
+        public PatientArguments Of(string id) => new PatientArguments(this, id);
+
         public IEnumerable<string> Unread => _values.Keys.Where(key => !_read.Contains(key));
 
         /// <summary>The whole, positive number given for <paramref name="key"/>, or the default.</summary>
         public int Int(string key, int byDefault)
         {
+            if (_values.ContainsKey(_prefix + key))
+            {
+                key = _prefix + key;
+            }
+
             _read.Add(key);
             if (!_values.TryGetValue(key, out var text))
             {
@@ -124,6 +158,39 @@ namespace Patients
             }
 
             return value;
+        }
+    }
+
+    /// <summary>
+    /// Counts pieces of work: answers, rows, rounds. With <c>PATIENT_WORK=/path</c> the count stands in that file, eight bytes that
+    /// are shared, so that whoever started the process reads it without disturbing it.
+    /// </summary>
+    internal static class Work
+    {
+        private static readonly IntPtr s_shown = Show(Environment.GetEnvironmentVariable("PATIENT_WORK"));
+        private static long s_done;
+
+        public static void Done()
+        {
+            var done = Interlocked.Increment(ref s_done);
+            if (s_shown != IntPtr.Zero)
+            {
+                Marshal.WriteInt64(s_shown, done);
+            }
+        }
+
+        private static IntPtr Show(string path)
+        {
+            if (string.IsNullOrEmpty(path))
+            {
+                return IntPtr.Zero;
+            }
+
+            // The mapping outlives the file and the view, which nobody closes.
+            var file = MemoryMappedFile.CreateFromFile(path, FileMode.OpenOrCreate, null, sizeof(long));
+            var view = file.CreateViewAccessor().SafeMemoryMappedViewHandle;
+            GC.SuppressFinalize(view);
+            return view.DangerousGetHandle();
         }
     }
 
@@ -156,6 +223,7 @@ namespace Patients
                 for (var due = (long)(clock.Elapsed.TotalSeconds * perSecond); done < due && done < limit; done++)
                 {
                     action();
+                    Work.Done();
                 }
             }
 

@@ -1,104 +1,23 @@
-//! `drdotnet checkup`: illnesses are named with their culprits, healthy programs are left alone, bad input is survived.
+//! `drdotnet checkup`: it is kept, says what it could not see, and survives bad input. What it finds is in `clinic.rs`.
 
 use model::{Report, Severity, WindowEnd};
-use testbed::{Kind, Namespaces, Runtime, shared};
+use testbed::{Namespaces, Runtime, shared};
 
 use crate::support::{Said, User, eventually, skip};
 
-/// How often a patient is examined before it counts as not diagnosed: a busy machine may take the processors away for a while.
-const VISITS: usize = 4;
-
 /// The report that was printed, whatever the exit code is.
-fn report(said: &Said) -> Report {
+pub fn report(said: &Said) -> Report {
     Report::from_json(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
 }
 
-fn examined(user: &User, pid: u32) -> (Option<i32>, Report) {
+pub fn examined(user: &User, pid: u32) -> (Option<i32>, Report) {
     let said = user.says(&["checkup", "--json", "-p", &pid.to_string()]);
     (said.code, report(&said))
 }
 
-fn ill(report: &Report) -> Vec<String> {
+pub fn ill(report: &Report) -> Vec<String> {
     let ill = report.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
     ill.map(|finding| format!("{}: {}", finding.id, finding.title)).collect()
-}
-
-/// Illnesses that show on a machine without a processor to spare, too. `cargo xtask clinic` examines everybody.
-const SICK: [(&str, Runtime); 8] = [
-    ("deadlock-ab-ba", Runtime::Net31),
-    ("deadlock-three-party", Runtime::Net8),
-    ("deadlock-lock-type", Runtime::Net9),
-    ("orphaned-lock", Runtime::Net8),
-    ("stuck-tasks", Runtime::Net9),
-    ("await-circle", Runtime::Net8),
-    ("leak-event-handlers", Runtime::Net9),
-    ("leak-timers", Runtime::Net9),
-];
-
-#[test]
-fn illnesses_are_named_with_their_culprits() {
-    std::thread::scope(|scope| {
-        for (id, runtime) in SICK {
-            scope.spawn(move || is_diagnosed(id, runtime));
-        }
-    });
-}
-
-fn is_diagnosed(id: &str, runtime: Runtime) {
-    let patient = testbed::patients().iter().find(|known| known.id == id).expect("a patient");
-    let target = shared().target(id, runtime).start().expect("it starts");
-    let user = User::new();
-    let mut said = String::new();
-    for _ in 0..VISITS {
-        let (code, report) = examined(&user, target.pid());
-        let right = report.findings.iter().filter(|finding| {
-            let culprit = finding.culprit.as_ref().map(|culprit| culprit.name.as_str());
-            let is_expected = patient.findings.iter().any(|known| checkup::illness(known) == finding.id);
-            is_expected && culprit.is_some_and(|name| patient.culprits.contains(&name))
-        });
-        if right.count() > 0 {
-            assert_eq!(code, Some(48), "{id} on {runtime}");
-            assert!(report.findings.iter().all(|finding| !finding.advice.is_empty()), "{id}: {report:?}");
-            assert!(target.is_alive(), "{id} on {runtime}");
-            return;
-        }
-        said = format!("{}; {:?}", report.summary, ill(&report));
-    }
-    panic!("{id} on {runtime}: {said}");
-}
-
-const HEALTHY: [(&str, Runtime); 6] = [
-    ("healthy-idle-service", Runtime::Net31),
-    ("healthy-async-waits", Runtime::Net8),
-    ("healthy-parked-pool", Runtime::Net9),
-    ("healthy-consumers", Runtime::Net9),
-    ("healthy-code-shapes", Runtime::Net8),
-    ("healthy-idle-service", Runtime::Net9),
-];
-
-#[test]
-fn healthy_programs_are_left_alone() {
-    std::thread::scope(|scope| {
-        for (id, runtime) in HEALTHY {
-            scope.spawn(move || {
-                let target = shared().target(id, runtime).start().unwrap();
-                let (code, report) = examined(&User::new(), target.pid());
-                assert_eq!(ill(&report), Vec::<String>::new(), "{id} on {runtime}");
-                assert_eq!(code, Some(0), "{id} on {runtime}");
-                assert!(report.summary.starts_with("Healthy"), "{}", report.summary);
-                let signs = report.sections.iter().find(|section| section.id == "vital-signs");
-                assert!(signs.is_some(), "{report:?}");
-            });
-        }
-        scope.spawn(|| {
-            let stranger = shared().stranger().start().unwrap();
-            let (code, report) = examined(&User::new(), stranger.pid());
-            assert_eq!((code, ill(&report)), (Some(0), Vec::new()), "the stranger");
-        });
-    });
-    assert!(
-        testbed::patients().iter().filter(|patient| patient.kind == Kind::Control).count() > HEALTHY.len()
-    );
 }
 
 #[test]
@@ -156,7 +75,7 @@ fn what_cannot_be_looked_at_is_said_with_the_way_to_allow_it() {
         .start()
         .unwrap();
     let (code, report) = examined(&User::new(), target.pid());
-    assert_eq!((code, ill(&report)), (Some(0), Vec::new()));
+    assert_eq!((code, ill(&report)), (Some(50), Vec::new()));
     assert!(report.summary.contains("could not be asked"), "{}", report.summary);
     let unseen = report.sections.iter().find(|section| section.id == "unseen");
     assert!(unseen.is_some_and(|section| format!("{section:?}").contains("switched off")), "{report:?}");

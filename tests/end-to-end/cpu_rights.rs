@@ -35,7 +35,7 @@ fn a_command_behind_a_filter() {
 pub const BEHIND_FILTER: [&str; 3] = ["--exact", "cpu_rights::a_command_behind_a_filter", "--nocapture"];
 
 /// `drdotnet` behind a filter of system calls.
-fn filtered(user: &User, arguments: &[&str]) -> Command {
+pub fn filtered(user: &User, arguments: &[&str]) -> Command {
     let words = [&[BINARY], arguments].concat().join("\n");
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     user.prepare(&mut command);

@@ -2,6 +2,11 @@
 
 mod bad_input;
 mod checkup;
+mod checkup_bad_input;
+mod checkup_dependencies;
+mod checkup_modes;
+mod checkup_surroundings;
+mod clinic;
 mod counters;
 mod counters_screen;
 mod cpu;
@@ -9,6 +14,7 @@ mod cpu_containers;
 mod cpu_crowds;
 mod cpu_limits;
 mod cpu_rights;
+mod debugger;
 mod disks;
 mod dump;
 mod flight_recorder;
@@ -17,6 +23,7 @@ mod heap;
 mod heap_bad_input;
 mod help;
 mod interrupting;
+mod json_schema;
 mod launching;
 mod memory_leaks;
 mod processes;

@@ -5,12 +5,15 @@
 //! ```
 //!
 //! **In:** a process, what may be done to it, a control. **Out:** one [`model::Report`]: findings, worst first, vital signs,
-//! what could not be looked at. Each illness is one file in `rules/`; each closer look is one line in `steps.rs`; what is cause and
+//! what could not be looked at. Each illness is one file in `rules/`; each closer look is one line in `steps/mod.rs`; what is cause and
 //! what symptom is one table in `merging.rs`.
 //!
 //! It prints nothing and keeps nothing.
 #![forbid(unsafe_code)]
 
+mod clock;
+mod dependencies;
+mod kin;
 mod looks;
 mod merging;
 mod report;
@@ -19,35 +22,44 @@ mod signs;
 mod steps;
 mod words;
 
-use std::time::{Duration, Instant};
-
 use discovery::DotnetProcess;
 use model::{Report, Timestamp};
 use profilers::Control;
 
-pub use report::{parameters, spec};
-pub use rules::{Case, NAMES, RULES, Rule, Verdict, illness};
-pub use signs::{
-    Container, Course, Descriptors, Moment, Pauses, RuntimeSigns, Signs, Surroundings, System, Unseen, Values,
-};
-pub use steps::{LONGEST_PAUSE, Lane, Leave, Look, Looks, STEPS, Step, Taken};
+use clock::{Clock, DEEP_WINDOW, WINDOW};
+use rules::Case;
+use signs::Signs;
+use steps::Looks;
 
-/// How long the vital signs are watched.
-pub const WINDOW: Duration = Duration::from_secs(4);
-/// The same when more time is given.
-pub const DEEP_WINDOW: Duration = Duration::from_secs(12);
+pub use clock::{Stragglers, expected};
+pub use report::{HEALTHY, parameters, spec};
+pub use rules::{RULES, Rule, illness};
+pub use steps::{Leave, Look, STEPS, Step};
 
-/// Examines a process.
+/// What came of a checkup.
+#[derive(Debug)]
+pub struct Examined {
+    /// The report.
+    pub report: Report,
+    /// Looks that have not ended yet.
+    pub stragglers: Stragglers,
+}
+
+/// Examines a process. The report is there when the time is over, whatever the process does.
 #[must_use]
-pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> Report {
+pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> Examined {
     let started_at = Timestamp::now();
-    let begin = Instant::now();
+    let clock = Clock::start(leave);
     let window = if leave.deep { DEEP_WINDOW } else { WINDOW };
-    let signs = Signs::take(process, window, control);
-    let looks = Looks::take(process, &signs, leave, begin, control);
+    let mut stragglers = Stragglers::default();
+    let mut signs = Signs::take(process, window, control, &mut stragglers);
+    let mut looks = Looks::take(process, &signs, leave, &clock, control);
+    stragglers.extend(std::mem::take(&mut looks.stragglers));
+    signs.look_again(process);
     let case = Case { signs: &signs, looks: &looks, process, redaction: leave.redaction };
     let found = RULES.iter().flat_map(|rule| (rule.judge)(&case)).collect();
-    let mut verdicts = merging::merge(found);
+    let mut verdicts = merging::merge(found, &kin::Kin::of(&looks, signs.told()));
     merging::rank(&mut verdicts);
-    report::report(&case, verdicts, leave, started_at, begin.elapsed())
+    let report = report::report(&case, verdicts, leave, started_at, clock.elapsed());
+    Examined { report, stragglers }
 }

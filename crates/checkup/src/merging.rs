@@ -1,17 +1,35 @@
 //! A cause and its symptom are one finding. Which is which stands in one table, each line with its reason.
+//!
+//! Two illnesses in one process stay two: a symptom belongs to a cause only if something that was seen connects them, such as the
+//! method to blame, who calls it, or a thread that stands still in it.
 
 use model::Evidence;
 
+use crate::kin::{Kin, longest_is_full, longest_is_young};
 use crate::rules::Verdict;
 
 /// When a symptom is that of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// Whenever both are there.
-    Always,
     /// If both blame the same method or type.
     SameCulprit,
+    /// If they blame the same, or one names what the other blames, or calls it; or if the cause blames nobody, because then
+    /// nothing tells them apart.
+    Related,
+    /// If threads that stand still for ever are where the symptom is.
+    StandsStill,
+    /// If collections that the program asked for take more time than others.
+    MostlyForced,
+    /// If the others alone would not be too much.
+    LittleUnforced,
+    /// If young collections alone would not be too much, or full ones of the same culprit take longer.
+    LittleYoung,
+    /// If the pauses that are long are those of young collections.
+    YoungPauses,
 }
+
+/// Of the time, in per cent, in collections: more is too much, as in the profiler `allocations`.
+const MUCH: f64 = 10.0;
 
 /// One line of the table: cause, symptom, when. The reason stands above it.
 type Merge = (&'static str, &'static str, When);
@@ -19,47 +37,54 @@ type Merge = (&'static str, &'static str, When);
 #[rustfmt::skip]
 const MERGES: &[Merge] = &[
     // The pool starves because its threads block on tasks: the blocking call is the culprit of both.
-    ("thread-pool-starvation", "sync-over-async", When::Always),
+    ("thread-pool-starvation", "sync-over-async", When::Related),
     // The tasks that the blocked threads wait for need a thread of the pool themselves.
-    ("thread-pool-starvation", "stuck-tasks", When::Always),
+    ("thread-pool-starvation", "stuck-tasks", When::Related),
     // The pool adds a thread for each that blocks.
-    ("thread-pool-starvation", "thread-leak", When::Always),
-    ("thread-pool-starvation", "lock-contention", When::SameCulprit),
+    ("thread-pool-starvation", "thread-leak", When::Related),
+    ("thread-pool-starvation", "lock-contention", When::Related),
     // Who waits behind a deadlock is not in it, but its victim.
-    ("deadlock", "blocked-forever", When::Always),
-    ("deadlock", "lock-contention", When::Always),
-    ("deadlock", "thread-leak", When::SameCulprit),
+    ("deadlock", "blocked-forever", When::Related),
+    ("deadlock", "lock-contention", When::StandsStill),
+    ("deadlock", "thread-leak", When::StandsStill),
+    ("deadlock", "thread-pool-starvation", When::StandsStill),
     ("deadlock", "stuck-tasks", When::SameCulprit),
     // The lock that is never given back is what the others wait for.
-    ("blocked-forever", "lock-contention", When::Always),
-    ("blocked-forever", "thread-leak", When::SameCulprit),
-    // A finalizer that waits for a lock is found as a wait, too.
-    ("blocked-finalizer", "blocked-forever", When::Always),
-    ("blocked-finalizer", "lock-contention", When::Always),
-    ("blocked-finalizer", "memory-leak", When::Always),
-    ("regex-backtracking", "hot-method", When::SameCulprit),
+    ("blocked-forever", "lock-contention", When::StandsStill),
+    ("blocked-forever", "thread-leak", When::StandsStill),
+    ("blocked-forever", "thread-pool-starvation", When::StandsStill),
+    // A finalizer that waits for a lock is found as a wait, too, and what it does not free piles up.
+    ("blocked-finalizer", "blocked-forever", When::Related),
+    ("blocked-finalizer", "deadlock", When::Related),
+    ("blocked-finalizer", "lock-contention", When::Related),
+    ("blocked-finalizer", "memory-leak", When::Related),
+    ("regex-backtracking", "hot-method", When::Related),
+    // Who holds a lock computes, or it would not be held for long.
+    ("lock-contention", "hot-method", When::Related),
     // Throwing, compiling and collecting use processors.
-    ("exception-storm", "hot-method", When::SameCulprit),
-    ("jit-storm", "hot-method", When::Always),
-    ("jit-storm", "allocation-pressure", When::SameCulprit),
-    ("induced-gc", "long-gc-pauses", When::Always),
-    ("induced-gc", "allocation-pressure", When::Always),
-    ("induced-gc", "hot-method", When::SameCulprit),
-    // Long pauses are of full collections, which allocation alone does not explain.
-    ("long-gc-pauses", "allocation-pressure", When::Always),
-    ("long-gc-pauses", "hot-method", When::SameCulprit),
-    ("allocation-pressure", "hot-method", When::SameCulprit),
+    ("exception-storm", "hot-method", When::Related),
+    ("jit-storm", "hot-method", When::Related),
+    ("jit-storm", "allocation-pressure", When::Related),
+    // What the program asks for counts as time of the collector, too.
+    ("induced-gc", "long-gc-pauses", When::MostlyForced),
+    ("induced-gc", "allocation-pressure", When::LittleUnforced),
+    ("induced-gc", "hot-method", When::Related),
+    // Full collections take time for what lives, young ones for what is new.
+    ("long-gc-pauses", "allocation-pressure", When::LittleYoung),
+    ("allocation-pressure", "long-gc-pauses", When::YoungPauses),
+    ("long-gc-pauses", "hot-method", When::Related),
+    ("allocation-pressure", "hot-method", When::Related),
     // A leak by a known mechanism is that leak.
-    ("event-handler-leak", "memory-leak", When::Always),
-    ("timer-leak", "memory-leak", When::Always),
-    ("duplicate-strings", "memory-leak", When::Always),
+    ("event-handler-leak", "memory-leak", When::Related),
+    ("timer-leak", "memory-leak", When::Related),
+    ("duplicate-strings", "memory-leak", When::Related),
     ("memory-leak", "long-gc-pauses", When::SameCulprit),
     // Operations that never end and become more are kept by what they wait for.
-    ("memory-leak", "stuck-tasks", When::SameCulprit),
+    ("memory-leak", "stuck-tasks", When::Related),
 ];
 
 /// Merges symptoms into their causes: what they add stands there as evidence.
-pub(crate) fn merge(mut verdicts: Vec<Verdict>) -> Vec<Verdict> {
+pub(crate) fn merge(mut verdicts: Vec<Verdict>, kin: &Kin) -> Vec<Verdict> {
     for (cause, symptom, when) in MERGES {
         let mut kept: Vec<Verdict> = Vec::with_capacity(verdicts.len());
         let mut absorbed: Vec<(usize, Verdict)> = Vec::new();
@@ -68,8 +93,8 @@ pub(crate) fn merge(mut verdicts: Vec<Verdict>) -> Vec<Verdict> {
         for verdict in verdicts {
             let by = causes.iter().position(|cause| {
                 verdict.finding.id == *symptom
-                    && (*when == When::Always || same_culprit(cause, &verdict))
                     && cause.finding.severity > model::Severity::Info
+                    && belongs(cause, &verdict, *when, kin)
             });
             match by {
                 Some(number) => absorbed.push((number, verdict)),
@@ -89,9 +114,19 @@ pub(crate) fn merge(mut verdicts: Vec<Verdict>) -> Vec<Verdict> {
     verdicts
 }
 
-fn same_culprit(one: &Verdict, other: &Verdict) -> bool {
-    let name = |verdict: &Verdict| verdict.finding.culprit.as_ref().map(|culprit| culprit.name.clone());
-    name(one).is_some() && name(one) == name(other)
+fn belongs(cause: &Verdict, symptom: &Verdict, when: When, kin: &Kin) -> bool {
+    let blamed = |verdict: &Verdict| verdict.finding.culprit.as_ref().map(|culprit| culprit.name.clone());
+    let (cause_blames, symptom_blames) = (blamed(cause), blamed(symptom));
+    let same = cause_blames.is_some() && cause_blames == symptom_blames;
+    match when {
+        When::SameCulprit => same,
+        When::Related => same || cause_blames.is_none() || kin.related(&cause.finding, &symptom.finding),
+        When::StandsStill => same || symptom_blames.is_none_or(|name| kin.stands_still(&name)),
+        When::MostlyForced => same || kin.mostly_forced(),
+        When::LittleUnforced => kin.unforced_percent() < MUCH,
+        When::LittleYoung => (same && longest_is_full(&cause.finding)) || kin.young_percent() < MUCH,
+        When::YoungPauses => longest_is_young(&symptom.finding),
+    }
 }
 
 /// Puts the worst first: by severity, then by what it costs, then by how sure it is.
@@ -104,37 +139,4 @@ pub(crate) fn rank(verdicts: &mut [Verdict]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::{Confidence, Culprit, CulpritKind, Finding, Severity};
-
-    use super::*;
-
-    fn verdict(id: &str, culprit: &str, cost: f64) -> Verdict {
-        let finding = Finding::new(id, Severity::Warning, Confidence::High, format!("{id} of {culprit}"))
-            .culprit(Culprit::new(CulpritKind::Method, culprit));
-        Verdict { finding, cost }
-    }
-
-    #[test]
-    fn starvation_by_a_blocking_call_is_one_finding() {
-        let found = vec![
-            verdict("sync-over-async", "A.Get", 30.0),
-            verdict("stuck-tasks", "A.GetAsync", 60.0),
-            verdict("thread-pool-starvation", "A.Get", 90.0),
-            verdict("thread-leak", "A.Get", 20.0),
-        ];
-        let merged = merge(found);
-        assert_eq!(merged.len(), 1);
-        assert_eq!(merged[0].finding.id, "thread-pool-starvation");
-        assert_eq!(merged[0].finding.evidence.len(), 3);
-    }
-
-    #[test]
-    fn two_illnesses_stay_two() {
-        let mut found =
-            merge(vec![verdict("hot-method", "A.Run", 50.0), verdict("regex-backtracking", "B.Match", 70.0)]);
-        rank(&mut found);
-        let ids: Vec<&str> = found.iter().map(|verdict| verdict.finding.id.as_str()).collect();
-        assert_eq!(ids, ["regex-backtracking", "hot-method"]);
-    }
-}
+mod tests;

@@ -87,7 +87,7 @@ pub enum Code {
     AgentFailed = 44,
     /// A checkup found something of severity warning or critical.
     Findings = 48,
-    /// Of several processes, some could not be examined.
+    /// A checkup found nothing wrong, but a runtime could not be asked, or a process not be examined.
     SomeUnexamined = 50,
     /// The process would stand still longer than may be without a word of the user's.
     PauseNotAllowed = 41,

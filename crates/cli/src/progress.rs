@@ -26,6 +26,11 @@ impl Progress {
         Progress { live: screen.live_progress, last_plain: Mutex::new(Instant::now()) }
     }
 
+    /// Says nothing.
+    pub fn silent() -> Progress {
+        Progress { live: false, last_plain: Mutex::new(Instant::now()) }
+    }
+
     /// Says how far it is.
     pub fn update(&self, elapsed: Duration, total: Duration, note: &str) {
         if self.live {

@@ -12,6 +12,7 @@ use crate::finalizer::FinalizerQueue;
 use crate::handles::Handle;
 use crate::layout::{self, HeapLayout};
 use crate::modules::Modules;
+use crate::population::{self, Population};
 use crate::raw::RawRoots;
 use crate::stacks::{self, ThreadFrames};
 use crate::threads::Threads;
@@ -19,6 +20,9 @@ use crate::variables::Variables;
 use crate::walk::{Met, Walk};
 use crate::whereabouts::Whereabouts;
 use crate::{finalizer, handles, tables, thread_names};
+
+/// So many bytes of objects are counted to tell how many there are in all: a tenth of a second at most.
+const COUNTED_BYTES: u64 = 16 << 20;
 
 /// The garbage collector of a process, seen through the process's memory. Nothing is sent to the process, and it is
 /// not stopped here: somebody else has to keep its runtime from moving objects while they are read.
@@ -130,6 +134,14 @@ impl<M: Memory> GcMemory<M> {
     pub fn heap(&self) -> HeapLayout {
         self.memory.look_anew();
         layout::read(&self.memory, &self.variables)
+    }
+
+    /// About how many objects there are now: those of some megabytes are counted, at the beginnings of regions or segments, and
+    /// the rest is taken to be alike. None while a collection has the heap in disorder. The process is not stopped for it.
+    #[must_use]
+    pub fn population(&self) -> Option<Population> {
+        let heap = self.heap();
+        if heap.in_disorder { None } else { population::count(&self.memory, &heap, COUNTED_BYTES) }
     }
 
     /// All handles that hold or watch an object now. While the process runs, handles come and go, and objects move.

@@ -9,6 +9,8 @@ use crate::shape::Shape;
 
 /// Memory that is read at once.
 const CHUNK: usize = 1 << 20;
+/// What is read beyond the place up to which objects are counted.
+const BEYOND: u64 = 4 << 10;
 /// The smallest object, which also stands behind what a thread may still fill.
 const SMALLEST: u64 = 24;
 /// More memory that was never given out does not lie between objects.
@@ -24,6 +26,12 @@ pub(crate) struct Met {
     pub(crate) bytes: u64,
 }
 
+/// One step of a walk.
+struct Step {
+    met: Option<Met>,
+    next: u64,
+}
+
 /// Walks over heaps.
 pub(crate) struct Walk<'m, M> {
     memory: &'m M,
@@ -34,6 +42,8 @@ pub(crate) struct Walk<'m, M> {
     chunk: Vec<u8>,
     chunk_at: u64,
     references: Vec<u64>,
+    /// Behind this nobody wants to know more.
+    until: u64,
     /// Ranges that were left because something in them is no object.
     pub(crate) broken: u64,
 }
@@ -44,7 +54,7 @@ impl<'m, M: Memory> Walk<'m, M> {
         let shapes = HashMap::from([(hole, Some(Shape::hole()))]);
         let gaps = gaps.into_iter().collect();
         let (chunk, references) = (Vec::new(), Vec::new());
-        Walk { memory, shapes, hole, gaps, chunk, chunk_at: 0, references, broken: 0 }
+        Walk { memory, shapes, hole, gaps, chunk, chunk_at: 0, references, until: u64::MAX, broken: 0 }
     }
 
     /// Meets every object of the heap, holes left out, with what it refers to.
@@ -66,38 +76,62 @@ impl<'m, M: Memory> Walk<'m, M> {
         is_type: &mut impl FnMut(u64) -> bool,
         meet: &mut impl FnMut(&Met, &[u64]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut at, mut empty) = (range.start, 0);
-        while at.saturating_add(SMALLEST) <= range.end {
-            if let Some(end) = self.gaps.get(&at).filter(|end| **end >= at && **end <= range.end) {
-                at = end.saturating_add(SMALLEST);
-                continue;
-            }
-            let Some(head) = self.word(at, range.end) else {
-                self.broken += 1;
-                return Ok(());
-            };
-            // Memory that was never given out.
-            if head & !MARKS == 0 {
-                empty += 8;
-                if empty > MOST_EMPTY {
-                    self.broken += 1;
-                    return Ok(());
-                }
-                at += 8;
-                continue;
-            }
-            empty = 0;
-            let Some(met) = self.object(at, head & !MARKS, range.end, is_type) else {
-                self.broken += 1;
-                return Ok(());
-            };
-            if met.method_table != self.hole {
+        let mut at = range.start;
+        while let Some(step) = self.step(at, range.end, is_type) {
+            if let Some(met) = step.met.filter(|met| met.method_table != self.hole) {
                 self.collect(&met, range.end);
                 meet(&met, &self.references)?;
             }
-            at = at.saturating_add(met.bytes.next_multiple_of(8).max(SMALLEST));
+            at = step.next;
         }
         Ok(())
+    }
+
+    /// Counts the objects of a range up to an address, holes among them. Gives how many, and the address behind the last one.
+    pub(crate) fn count(&mut self, range: &HeapRange, until: u64) -> (u64, u64) {
+        self.until = until;
+        let (mut at, mut objects) = (range.start, 0);
+        while at < until
+            && let Some(step) = self.step(at, range.end, &mut |_| true)
+        {
+            objects += u64::from(step.met.is_some());
+            at = step.next;
+        }
+        self.until = u64::MAX;
+        (objects, at)
+    }
+
+    /// What lies at an address: an object, or memory without one up to the next. None at the end, and where neither is.
+    fn step(&mut self, at: u64, end: u64, is_type: &mut impl FnMut(u64) -> bool) -> Option<Step> {
+        if at.saturating_add(SMALLEST) > end {
+            return None;
+        }
+        if let Some(gap) = self.gaps.get(&at).filter(|gap| **gap >= at && **gap <= end) {
+            return Some(Step { met: None, next: gap.saturating_add(SMALLEST) });
+        }
+        let found = match self.word(at, end).map(|head| head & !MARKS) {
+            None => None,
+            // Memory that was never given out.
+            Some(0) => self.behind_empty(at, end).map(|next| Step { met: None, next }),
+            Some(method_table) => self.object(at, method_table, end, is_type).map(|met| {
+                let next = at.saturating_add(met.bytes.next_multiple_of(8).max(SMALLEST));
+                Step { met: Some(met), next }
+            }),
+        };
+        self.broken += u64::from(found.is_none());
+        found
+    }
+
+    /// Behind memory that was never given out; none if it is too much.
+    fn behind_empty(&mut self, from: u64, end: u64) -> Option<u64> {
+        let mut at = from;
+        while at < self.until && at.saturating_add(SMALLEST) <= end && self.word(at, end)? & !MARKS == 0 {
+            at += 8;
+            if at - from > MOST_EMPTY {
+                return None;
+            }
+        }
+        Some(at)
     }
 
     fn object(
@@ -147,6 +181,7 @@ impl<'m, M: Memory> Walk<'m, M> {
         if let Some(word) = inside(&self.chunk, self.chunk_at) {
             return Some(word);
         }
+        let end = end.min(self.until.max(at).saturating_add(BEYOND));
         let wanted = usize::try_from(end.checked_sub(at)?).unwrap_or(CHUNK).clamp(8, CHUNK);
         self.chunk.resize(wanted, 0);
         if !self.memory.read(at, &mut self.chunk) {

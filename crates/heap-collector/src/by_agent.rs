@@ -10,6 +10,7 @@ use process_view::{Process, TaskState};
 use crate::agent_events::events;
 use crate::collect::Watch;
 use crate::error::Error;
+use crate::estimate::counted;
 use crate::take::{Collect, LONGEST_UNASKED, Taken, Way, Wish, check};
 use crate::walk::walk;
 
@@ -63,7 +64,8 @@ pub(crate) fn by_agent(
         Collect::Always => Err("garbage is to be collected first".to_owned()),
     };
     let expected = match &memory {
-        Ok(memory) => (Way::Walk, heap_of(memory)),
+        Ok(memory) if !wish.allow_pause => (Way::Walk, counted(memory)),
+        Ok(_) => (Way::Walk, None),
         Err(_) => (Way::AgentEvents, None),
     };
     check(process, wish, expected, NEEDED_FOR_AGENT)?;
@@ -77,13 +79,6 @@ pub(crate) fn by_agent(
         let _ = leaving.join();
     }
     taken.map(|taken| Taken { elapsed: began.elapsed(), ..taken })
-}
-
-/// Bytes in which objects lie, by the collector's own account; none if it is at work just now.
-fn heap_of(memory: &GcMemory) -> Option<u64> {
-    let layout = memory.heap();
-    let bytes = layout.ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
-    (!layout.in_disorder && bytes > 0).then_some(bytes)
 }
 
 /// By a walk if that can be done, else by the events of a collection.

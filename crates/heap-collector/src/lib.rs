@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod agent_events;
+mod bundle;
 mod by_agent;
 mod collect;
 mod collected;
@@ -40,7 +41,7 @@ mod walk;
 pub use collect::{Options, Stage, Watch, collect};
 pub use collected::{Collected, Pause};
 pub use error::{Error, Missing};
-pub use estimate::{estimated_pause, heap_at_most};
+pub use estimate::{Expected, HeapSize, estimated_pause, heap_size};
 pub use files::ProcessFiles;
 pub use owners::Assemblies;
 pub use room::{MemoryLimit, memory_limit, spare_room};

@@ -15,6 +15,9 @@ use crate::nested::{self, ToldType};
 use crate::owners::{Assemblies, Told, owners};
 use crate::type_name::readable;
 
+/// What compilers call the field of a class of lambdas that holds its one object.
+const LAMBDAS: &str = "<>9";
+
 /// What the thread that waits may know.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
@@ -256,6 +259,8 @@ impl Snapshot {
         for (root, owner) in self.statics.iter().zip(owners) {
             let kind = if root.thread_local { RootKind::ThreadStaticField } else { RootKind::StaticField };
             let name = match (owner, self.types.get(&root.type_handle)) {
+                // Lambdas without variables: the one object of their class, which a field of the class itself holds.
+                (_, Some(told)) if root.field == LAMBDAS => format!("{}.{LAMBDAS}", readable(&told.name)),
                 (Some(owner), _) => format!("{}.{}", readable(&owner), root.field),
                 (None, Some(told)) => format!("{}: {}", root.field, readable(&told.name)),
                 (None, None) => root.field.clone(),

@@ -11,7 +11,7 @@ use crate::by_agent::{Declined, by_agent};
 use crate::collect::{Options, Watch, collect};
 use crate::collected::{Collected, Pause};
 use crate::error::Error;
-use crate::estimate::{estimated_pause, heap_at_most};
+use crate::estimate::{HeapSize, estimated_pause, heap_size};
 use crate::files::ProcessFiles;
 use crate::room::{memory_limit, spare_room};
 
@@ -111,21 +111,20 @@ pub fn take(process: &DotnetProcess, wish: &Wish, watch: &mut dyn Watch) -> Resu
 }
 
 /// Refuses what would stop the process too long without a word, or would bring it over its memory limit. The heap's size is
-/// what it can be at most, where nobody knows better.
+/// looked up where nobody knows it yet.
 pub(crate) fn check(
     process: &DotnetProcess,
     wish: &Wish,
-    (way, heap): (Way, Option<u64>),
+    (way, heap): (Way, Option<HeapSize>),
     needed: u64,
 ) -> Result<(), Error> {
     // Nobody can tell the pause of a process that /proc does not show; it is not refused, for it may be small.
-    let heap = heap.or_else(|| heap_at_most(process));
-    if let Some(heap) = heap
-        && !wish.allow_pause
+    if !wish.allow_pause
+        && let Some(heap) = heap.or_else(|| heap_size(process))
     {
         let estimate = estimated_pause(way, heap);
         if estimate.1 > LONGEST_UNASKED {
-            return Err(Error::PauseNotAllowed { estimate, heap });
+            return Err(Error::PauseNotAllowed { estimate, heap: heap.bytes });
         }
     }
     if process.visible

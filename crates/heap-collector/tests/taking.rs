@@ -159,3 +159,26 @@ fn a_user_who_stops_gets_no_heap() {
     assert!(subject.target.is_alive());
     assert_eq!(subject.take(Collect::WhenNeeded).way, Way::Walk);
 }
+
+/// The .NET 8 of these tests is a single-file program: its framework lies in its executable.
+#[test]
+fn static_fields_of_a_single_file_program_have_their_types() {
+    let subject = Subject::leaking(Runtime::Net8);
+    for taken in [subject.take(Collect::WhenNeeded), events_of(&subject)] {
+        let names: Vec<String> = taken
+            .graph
+            .roots()
+            .filter(|(_, root)| root.kind == RootKind::StaticField)
+            .filter_map(|(_, root)| root.name.map(str::to_owned))
+            .collect();
+        assert!(names.iter().any(|name| name == "Shop.OrderHistory.s_orders"), "{names:?}");
+        assert!(names.iter().any(|name| name == "System.AppContext.s_dataStore"), "{names:?}");
+        let unowned = names.iter().filter(|name| name.contains(": ")).count();
+        assert!(unowned * 2 < names.len(), "{unowned} of {}: {names:?}", names.len());
+    }
+}
+
+fn events_of(subject: &Subject) -> Taken {
+    let wish = Wish { allow_pause: true, ..Wish::default() };
+    take_by_events(&subject.process, &wish, &mut Patient).expect("a heap")
+}

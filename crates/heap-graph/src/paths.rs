@@ -50,6 +50,11 @@ impl ShortestPaths {
         paths
     }
 
+    /// The same from everything that is no local variable: what only running methods hold has no path.
+    pub fn without_locals(graph: &HeapGraph) -> ShortestPaths {
+        ShortestPaths::in_turn(graph, &[&|kind| !matches!(kind, RootKind::Local | RootKind::PinnedLocal)])
+    }
+
     /// Finds the paths from the roots of each turn to what those before have not reached.
     fn in_turn(graph: &HeapGraph, turns: &[&dyn Fn(RootKind) -> bool]) -> ShortestPaths {
         let with_fields = !graph.fields.of_edge.is_empty();

@@ -9,7 +9,9 @@ use discovery::DotnetProcess;
 use kernel_profile::{Intake, Names, Profiles, Unknown};
 use model::{ProcessId, ThreadId};
 use native_symbols::{Backing, KernelNames, MemoryMap};
-use perf_sampler::{Counts, Granted, Preferred, Sampler, SamplerError, Summary, Timestamp, Wake};
+use perf_sampler::{
+    Counts, Granted, KernelFrames, Preferred, Sampler, SamplerError, Summary, Timestamp, Wake,
+};
 use process_view::Process;
 
 use crate::looks::Looks;
@@ -107,6 +109,10 @@ impl Collecting {
         let looks =
             Looks::for_what_is_granted(sampler.granted(), request.sampling.kernel_frames, &mut intake);
         let rosters = request.targets.iter().map(|target| (target.pid, Roster::of(target.pid))).collect();
+        let kernel = match request.sampling.kernel_frames {
+            KernelFrames::Wanted => KernelLater::begin(),
+            KernelFrames::Unwanted => KernelLater::Read(None),
+        };
         let mut collecting = Collecting {
             sampler,
             intake,
@@ -120,7 +126,7 @@ impl Collecting {
             children: BTreeMap::new(),
             read_memory: Instant::now(),
             live_until: None,
-            kernel: KernelLater::begin(),
+            kernel,
             preferred,
         };
         collecting.learn_places();
@@ -133,6 +139,13 @@ impl Collecting {
     #[must_use]
     pub fn granted(&self) -> &Granted {
         self.sampler.granted()
+    }
+
+    /// The code of a process, while it is told of: all that there is, and what comes until the end.
+    #[must_use]
+    pub fn code(&self, pid: ProcessId) -> Option<SharedCode> {
+        let source = self.names.get(&pid).filter(|source| source.knows_all())?;
+        Some(SharedCode::clone(source.code()))
     }
 
     /// What was counted so far.
@@ -279,7 +292,7 @@ impl Collecting {
 /// end of a recording.
 enum KernelLater {
     Reading(JoinHandle<Option<KernelNames>>),
-    /// None where the kernel shows no names.
+    /// None where the kernel shows no names, or nobody wants them.
     Read(Option<KernelNames>),
 }
 

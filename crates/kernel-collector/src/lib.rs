@@ -29,6 +29,6 @@ mod request;
 mod threads;
 
 pub use collecting::{Collecting, Recorded, RecordedProcess};
-pub use names::{NamesFailure, Naming};
+pub use names::{NamesFailure, Naming, SharedCode};
 pub use request::{NamesFirst, Request, Target};
 pub use threads::ThreadClock;

@@ -54,8 +54,8 @@ pub struct Naming {
     pub failure: Option<NamesFailure>,
 }
 
-/// Code that both sessions tell of.
-pub(crate) type SharedCode = Arc<Mutex<CodeMap>>;
+/// Code that sessions tell of as it comes.
+pub type SharedCode = Arc<Mutex<CodeMap>>;
 
 /// Where methods begin and how long they are, until somebody takes it.
 pub(crate) type SharedPlaces = Arc<Mutex<Vec<(u64, u32)>>>;
@@ -172,6 +172,11 @@ impl NameSource {
 
     pub(crate) fn code(&self) -> &SharedCode {
         &self.code
+    }
+
+    /// Whether its runtime has told of all its code, and tells of what comes.
+    pub(crate) fn knows_all(&self) -> bool {
+        self.live.is_some() && self.rundown.is_none() && !self.has_failed() && !self.reads_memory()
     }
 
     /// Whether names are read from memory all the time.

@@ -117,6 +117,9 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What to do, most useful first.
     pub advice: Vec<String>,
+    /// The one command that digs deeper, ready to be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 impl Finding {
@@ -136,6 +139,7 @@ impl Finding {
             culprit: None,
             evidence: Vec::new(),
             advice: Vec::new(),
+            command: None,
         }
     }
 
@@ -157,6 +161,13 @@ impl Finding {
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
+        self
+    }
+
+    /// Names the command that digs deeper.
+    #[must_use]
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
         self
     }
 }

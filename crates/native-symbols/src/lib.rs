@@ -17,6 +17,7 @@
 mod debug_files;
 mod elf;
 mod error;
+mod exports;
 mod frugal;
 mod kernel;
 mod libraries;
@@ -26,6 +27,7 @@ mod names;
 pub use debug_files::{DebugFolders, LARGEST_FILE, user_cache};
 pub use elf::{BuildId, ElfImage, Function, Segment};
 pub use error::SymbolError;
+pub use exports::exported;
 pub use kernel::KernelNames;
 pub use libraries::{MappedLibrary, Symbols, mapped_libraries};
 pub use memory_map::{Backing, Mapping, MemoryMap};

@@ -1,5 +1,6 @@
 //! What is mapped where in a process.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::SymbolError;
@@ -36,6 +37,8 @@ pub struct Mapping {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryMap {
     mappings: Vec<Mapping>,
+    /// Where mappings begin whose file was removed or replaced since.
+    deleted: BTreeSet<u64>,
 }
 
 impl MemoryMap {
@@ -50,9 +53,18 @@ impl MemoryMap {
     /// From the text of `/proc/PID/maps`; lines that are none are passed over.
     #[must_use]
     pub fn parse(text: &str) -> MemoryMap {
+        let is_deleted = |line: &&str| line.ends_with(DELETED);
+        let deleted = text.lines().filter(is_deleted).filter_map(parse_line).map(|mapping| mapping.start);
+        let deleted = deleted.collect();
         let mut mappings: Vec<Mapping> = text.lines().filter_map(parse_line).collect();
         mappings.sort_by_key(|mapping| mapping.start);
-        MemoryMap { mappings }
+        MemoryMap { mappings, deleted }
+    }
+
+    /// Whether the file of a mapping was removed or replaced since it was mapped: another one may have its path now.
+    #[must_use]
+    pub fn is_deleted(&self, mapping: &Mapping) -> bool {
+        self.deleted.contains(&mapping.start)
     }
 
     /// The mapping an address lies in.
@@ -83,11 +95,15 @@ impl MemoryMap {
                 kept.push(Mapping { start: mapping.end, offset, ..old });
             }
         }
+        self.deleted.retain(|start| !(mapping.start..mapping.end).contains(start));
         kept.push(mapping);
         kept.sort_by_key(|mapping| mapping.start);
         self.mappings = kept;
     }
 }
+
+/// What the kernel writes behind the path of a file that has none any more.
+const DELETED: &str = " (deleted)";
 
 /// `start-end perms offset dev inode path`
 fn parse_line(line: &str) -> Option<Mapping> {
@@ -110,7 +126,7 @@ pub(crate) fn backing(name: &str) -> Backing {
         _ if name.starts_with('[') => Backing::Special(name.to_owned()),
         // The runtime's own code lies in memory that it maps twice; it has a path, but no file.
         _ if name.starts_with("/memfd:") => Backing::Anonymous,
-        _ => Backing::File(Path::new(name.strip_suffix(" (deleted)").unwrap_or(name)).to_owned()),
+        _ => Backing::File(Path::new(name.strip_suffix(DELETED).unwrap_or(name)).to_owned()),
     }
 }
 
@@ -133,6 +149,8 @@ nonsense
         assert_eq!(map.find(0x55e0_c000_0010).unwrap().backing, Backing::File("/opt/a folder/app".into()));
         assert_eq!(map.find(0x7f00_0000_0000).unwrap().backing, Backing::Anonymous);
         assert_eq!(map.find(0x7f00_0002_0000).unwrap().backing, Backing::File("/lib/libgone.so".into()));
+        assert!(map.is_deleted(map.find(0x7f00_0002_0000).unwrap()));
+        assert!(!map.is_deleted(map.find(0x55e0_c000_0010).unwrap()));
         assert_eq!(map.find(0x7fff_0000_0fff).unwrap().backing, Backing::Vdso);
         assert_eq!(map.find(0x7fff_0000_1000), None);
         assert_eq!(map.find(0), None);

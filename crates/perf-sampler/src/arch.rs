@@ -4,10 +4,10 @@
 compile_error!("perf-sampler knows the registers of x86-64 only; another set goes into arch.rs");
 
 /// Bits of `sample_regs_user`, by the numbers of `asm/perf_regs.h`; the values arrive in this order.
-const BITS: [u32; COUNT] = [1, 6, 7, 8, 20, 21, 22, 23];
+const BITS: [u32; COUNT] = [0, 1, 6, 7, 8, 20, 21, 22, 23];
 
 /// How many registers are copied.
-pub(crate) const COUNT: usize = 8;
+pub(crate) const COUNT: usize = 9;
 
 /// The bits as the kernel takes them.
 pub(crate) const MASK: u64 = mask();
@@ -21,10 +21,12 @@ const fn mask() -> u64 {
     mask
 }
 
-/// Registers of a thread in user code: where it is, and what a called function must hand back unchanged, which is
-/// what unwinding needs.
+/// Registers of a thread in user code: where it is, what a called function must hand back unchanged, which is what
+/// unwinding needs, and what it returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
+    /// `rax`, in which functions return.
+    pub ax: u64,
     /// `rbx`.
     pub bx: u64,
     /// `rbp`, the frame pointer where code keeps one.
@@ -39,8 +41,8 @@ pub struct Registers {
 
 impl Registers {
     pub(crate) fn from_values(values: [u64; COUNT]) -> Registers {
-        let [bx, bp, sp, ip, r12, r13, r14, r15] = values;
-        Registers { bx, bp, sp, ip, r12_to_r15: [r12, r13, r14, r15] }
+        let [ax, bx, bp, sp, ip, r12, r13, r14, r15] = values;
+        Registers { ax, bx, bp, sp, ip, r12_to_r15: [r12, r13, r14, r15] }
     }
 }
 

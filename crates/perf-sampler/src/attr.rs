@@ -35,14 +35,21 @@ const _: () = assert!(std::mem::offset_of!(Attr, clock_id) == 92);
 const _: () = assert!(std::mem::offset_of!(Attr, sample_max_stack) == 108);
 
 const TYPE_SOFTWARE: u32 = 1;
+const TYPE_BREAKPOINT: u32 = 5;
+/// `HW_BREAKPOINT_X`: when an instruction is executed.
+const ON_EXECUTION: u32 = 4;
+/// The kernel wants the size of a long.
+const EXECUTION_BYTES: u64 = 8;
 
 pub(crate) const CPU_CLOCK: u64 = 0;
 pub(crate) const CONTEXT_SWITCHES: u64 = 3;
+pub(crate) const PAGE_FAULTS_MINOR: u64 = 5;
 pub(crate) const DUMMY: u64 = 9;
 
 const SAMPLE_IP: u64 = 1 << 0;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_ADDRESS: u64 = 1 << 3;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_CPU: u64 = 1 << 7;
 const SAMPLE_REGS_USER: u64 = 1 << 12;
@@ -105,12 +112,38 @@ impl Attr {
         attr
     }
 
+    /// Fires when a thread touches memory for the first time, at every `every`th page. Its samples have an address.
+    pub(crate) fn page_faults(every: u64, stack_bytes: u32) -> Attr {
+        let mut attr = Attr::software(PAGE_FAULTS_MINOR).with_stack(stack_bytes);
+        attr.sample_type |= SAMPLE_ADDRESS;
+        attr.sample_period = every.max(1);
+        attr
+    }
+
     /// Fires when a thread leaves a CPU: every time, or every `every`th.
     pub(crate) fn context_switches(every: u64, stack_bytes: u32) -> Attr {
         let mut attr = Attr::software(CONTEXT_SWITCHES).with_stack(stack_bytes);
         attr.sample_period = every;
         attr.flags |= CONTEXT_SWITCH;
         attr
+    }
+
+    /// Fires whenever a thread comes to an instruction of user code, by the processor's own breakpoints: nothing is changed in the
+    /// process.
+    pub(crate) fn execution(address: u64, stack_bytes: u32) -> Attr {
+        let mut attr = Attr::software(0).with_stack(stack_bytes);
+        attr.kind = TYPE_BREAKPOINT;
+        attr.bp_type = ON_EXECUTION;
+        attr.config1 = address;
+        attr.config2 = EXECUTION_BYTES;
+        attr.sample_period = 1;
+        attr.flags |= EXCLUDE_KERNEL | EXCLUDE_CALLCHAIN_KERNEL;
+        attr
+    }
+
+    /// Whether it fires at an instruction.
+    pub(crate) fn is_execution(&self) -> bool {
+        self.kind == TYPE_BREAKPOINT
     }
 
     /// Records when threads leave and enter a CPU, without stacks: all that an ordinary user gets.
@@ -153,9 +186,13 @@ mod tests {
     #[test]
     fn no_event_asks_for_the_period_which_would_sample_every_hit() {
         const SAMPLE_PERIOD: u64 = 1 << 8;
-        for attr in
-            [Attr::cpu_clock(1, 8), Attr::context_switches(5, 8), Attr::switch_times(), Attr::ring_owner(1)]
-        {
+        for attr in [
+            Attr::cpu_clock(1, 8),
+            Attr::page_faults(16, 8),
+            Attr::context_switches(5, 8),
+            Attr::switch_times(),
+            Attr::ring_owner(1),
+        ] {
             assert_eq!(attr.sample_type & SAMPLE_PERIOD, 0);
             assert_eq!(attr.sample_type & SAMPLE_EVERYWHERE, SAMPLE_EVERYWHERE, "one trailer for all");
             assert_eq!(attr.clock_id, libc::CLOCK_MONOTONIC, "events of one ring must share a clock");

@@ -7,7 +7,7 @@ use model::{ProcessId, ThreadId};
 use process_view::Process;
 use rustix::io::Errno;
 
-use crate::attr::{Attr, CONTEXT_SWITCHES, CPU_CLOCK, SAMPLE_STACK_USER};
+use crate::attr::{Attr, CONTEXT_SWITCHES, CPU_CLOCK, PAGE_FAULTS_MINOR, SAMPLE_STACK_USER};
 use crate::error::SamplerError;
 use crate::facts::Facts;
 use crate::granted::{Missing, OffCpu, Part};
@@ -32,6 +32,8 @@ pub(crate) enum Tells {
     Running,
     /// Of threads that leave their CPU.
     Leaving,
+    /// Of threads that come to a place.
+    Arriving,
 }
 
 /// What is known of an event when a record names it.
@@ -64,7 +66,11 @@ pub(crate) fn ring_size(plan: &Plan, memory: usize, stack_bytes: u32) -> usize {
     const FOR_TIMES: usize = 1 << 20;
     let rate = usize::try_from(plan.rate_hz).unwrap_or(usize::MAX);
     let stack = usize::try_from(stack_bytes).unwrap_or(0);
-    let second = if plan.clock.is_some() { rate.saturating_mul(stack + BESIDE_STACK) } else { 0 };
+    let second = if plan.clock.is_some() || !plan.places.is_empty() {
+        rate.saturating_mul(stack + BESIDE_STACK)
+    } else {
+        0
+    };
     let samples = if plan.facts.may_lock_memory() { second.saturating_mul(2) } else { second / 4 };
     let switches = match plan.off_cpu {
         Some(OffCpu::WithStacks(_)) => FOR_STACKS,
@@ -137,10 +143,10 @@ impl Events {
     /// What a sample tells.
     ///
     /// The kernel hands a context switch to all events that wait for one, of whatever program, and writes the id of
-    /// the first into the samples of all (6.18 does). So only the ids of clocks can be trusted.
+    /// the first into the samples of all (6.18 does). So only the ids of other events can be trusted.
     pub(crate) fn role_of_sample(&self, id: u64) -> Option<Role> {
         match self.roles.get(&id) {
-            Some(role) if role.tells == Tells::Running => Some(*role),
+            Some(role) if role.tells != Tells::Leaving => Some(*role),
             _ => self.leaving.map(|copy| Role { tells: Tells::Leaving, copy, owner: None }),
         }
     }
@@ -249,7 +255,11 @@ impl Events {
         let event = kernel.open(&attr, Watched { thread, cpu: ring.cpu })?;
         sys::write_to(event.as_fd(), ring.owner.as_fd())?;
         let id = sys::id(event.as_fd())?;
-        let tells = if attr.config == CPU_CLOCK { Tells::Running } else { Tells::Leaving };
+        let tells = match attr.config {
+            _ if attr.is_execution() => Tells::Arriving,
+            CPU_CLOCK | PAGE_FAULTS_MINOR => Tells::Running,
+            _ => Tells::Leaving,
+        };
         let copy =
             if attr.sample_type & SAMPLE_STACK_USER == 0 { StackCopy::None } else { StackCopy::Copied };
         if attr.config == CONTEXT_SWITCHES {
@@ -277,5 +287,6 @@ impl Events {
 }
 
 fn of(plan: &Plan, placement: Placement) -> impl Iterator<Item = Planned> + use<> {
-    [plan.clock, plan.switches].into_iter().flatten().filter(move |planned| planned.placement == placement)
+    let all = plan.clock.into_iter().chain(plan.switches).chain(plan.places.clone());
+    all.filter(move |planned| planned.placement == placement)
 }

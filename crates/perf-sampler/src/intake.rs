@@ -1,14 +1,15 @@
 //! From records of the ring to what is told: of the targets only, once each, waits put together.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use model::{ProcessId, ThreadId};
 
 use crate::events::{Events, Role, Tells};
-use crate::options::{Children, Scope};
+use crate::options::{Children, Scope, Trigger};
 use crate::owners::Owners;
-use crate::parse::{self, Body, MapBody, Origin, SampleBody, Switch};
+use crate::parse::{self, Body, MapBody, Origin, SampleBody, Switch, Touched};
 use crate::record::{Leaving, Mapped, Record, Sample, SwitchOut, Thread};
 use crate::sampler::Counts;
 use crate::waits::Waits;
@@ -54,6 +55,43 @@ pub(crate) struct Intake {
     pub(crate) counts: Counts,
     pub(crate) period: Duration,
     pub(crate) max_frames: usize,
+    pub(crate) asked: Asked,
+}
+
+/// Which samples of running threads are told, by the memory they touch.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// All: they touch none.
+    All,
+    /// Those outside of these ranges, which are in the order of addresses.
+    But(Vec<Range<u64>>),
+}
+
+impl Asked {
+    pub(crate) fn of(trigger: &Trigger) -> Asked {
+        match trigger {
+            Trigger::Time => Asked::All,
+            Trigger::NewMemory { but, .. } => {
+                let mut but = but.clone();
+                but.sort_unstable_by_key(|range| range.start);
+                Asked::But(but)
+            }
+        }
+    }
+
+    fn touched(&self) -> Touched {
+        match self {
+            Asked::All => Touched::None,
+            Asked::But(_) => Touched::Told,
+        }
+    }
+
+    fn wants(&self, address: Option<u64>) -> bool {
+        let (Asked::But(ranges), Some(address)) = (self, address) else { return true };
+        let behind = ranges.partition_point(|range| range.start <= address);
+        let before = behind.checked_sub(1).and_then(|at| ranges.get(at));
+        before.is_none_or(|range| address >= range.end)
+    }
 }
 
 impl Intake {
@@ -65,7 +103,7 @@ impl Intake {
         events: &Events,
         tell: &mut dyn FnMut(&Record<'_>),
     ) {
-        let Some((origin, body)) = parse::parse(bytes) else {
+        let Some((origin, body)) = parse::parse(bytes, self.asked.touched()) else {
             self.counts.broken += 1;
             return;
         };
@@ -173,10 +211,19 @@ impl Intake {
         };
         let stack_bytes = stack.memory.len() as u64;
         match role.tells {
+            Tells::Running if !self.asked.wants(sample.address) => self.counts.unasked += 1,
             Tells::Running => {
                 self.counts.on_cpu += 1;
                 self.counts.stack_bytes += stack_bytes;
                 tell(&Record::OnCpu(Sample { thread, time, cpu, weight: self.period, stack }));
+            }
+            Tells::Arriving => {
+                self.counts.on_cpu += 1;
+                self.counts.stack_bytes += stack_bytes;
+                // What a function returned is an `int` where anybody asks for it.
+                let returned = stack.registers.map_or(0, |registers| registers.ax & u64::from(u32::MAX));
+                let weight = Duration::from_nanos(returned);
+                tell(&Record::OnCpu(Sample { thread, time, cpu, weight, stack }));
             }
             Tells::Leaving => {
                 let Some(waits) = &mut self.waits else { return };

@@ -59,7 +59,9 @@ mod waits;
 pub use arch::Registers;
 pub use error::SamplerError;
 pub use granted::{Cause, Granted, KernelSide, Missing, OffCpu, Part, Remedy};
-pub use options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, WaitStacks};
+pub use options::{
+    Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, Trigger, WaitStacks,
+};
 pub use preference::{Preferred, prefer_this_thread};
 pub use record::{
     Addresses, FileKey, Leaving, Mapped, OpenWait, Record, Sample, Seen, StackView, SwitchId, SwitchOut,
@@ -70,7 +72,8 @@ pub use sampler::{Counts, Sampler, Summary, Wake, preflight};
 /// Reads one record of a ring, for fuzzing. Whether it was one.
 #[doc(hidden)]
 pub fn parse_any(bytes: &[u8]) -> bool {
-    let Some((_, body)) = parse::parse(bytes) else { return false };
+    let _ = parse::parse(bytes, parse::Touched::Told);
+    let Some((_, body)) = parse::parse(bytes, parse::Touched::None) else { return false };
     if let parse::Body::Sample(sample) = body {
         for copy in [parse::StackCopy::Copied, parse::StackCopy::None] {
             if let Some(stack) = sample.stack(copy, 127) {

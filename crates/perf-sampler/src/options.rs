@@ -1,6 +1,7 @@
 //! What to sample.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use model::ProcessId;
 
@@ -30,6 +31,8 @@ pub enum Collect {
     OffCpu,
     /// Both.
     Both,
+    /// When it comes to one of [`Options::places`].
+    Places,
 }
 
 impl Collect {
@@ -40,6 +43,20 @@ impl Collect {
     pub(crate) fn off_cpu(self) -> bool {
         matches!(self, Collect::OffCpu | Collect::Both)
     }
+}
+
+/// What makes the kernel look at a thread that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Its time on a CPU, at the rate.
+    Time,
+    /// Memory that it touches for the first time.
+    NewMemory {
+        /// Of so many pages of a CPU or a thread, one.
+        every: u32,
+        /// Addresses that nobody asks about.
+        but: Vec<Range<u64>>,
+    },
 }
 
 /// Whether stacks go on into the kernel. Time spent there is sampled either way, where rights allow.
@@ -98,6 +115,8 @@ pub struct Options {
     pub scope: Scope,
     /// Which time.
     pub collect: Collect,
+    /// What makes the kernel look at a thread that runs.
+    pub trigger: Trigger,
     /// Samples per second and running thread. The kernel's limit lowers it.
     pub rate_hz: u32,
     /// Kernel frames or not.
@@ -114,6 +133,8 @@ pub struct Options {
     pub ring_memory: usize,
     /// Where events are placed.
     pub placement: PlacementWish,
+    /// Instructions of user code, each visit of which is told: four at most, as many as processors watch for.
+    pub places: Vec<u64>,
 }
 
 impl Options {
@@ -124,6 +145,7 @@ impl Options {
         Options {
             scope,
             collect: Collect::OnCpu,
+            trigger: Trigger::Time,
             rate_hz: 99,
             kernel_frames: KernelFrames::Wanted,
             stack_bytes: 8 << 10,
@@ -132,6 +154,7 @@ impl Options {
             children: Children::Ignored,
             ring_memory: 32 << 20,
             placement: PlacementWish::Best,
+            places: Vec::new(),
         }
     }
 }

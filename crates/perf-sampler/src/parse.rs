@@ -139,11 +139,20 @@ pub(crate) struct MapBody<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampleBody<'a> {
     ip: u64,
+    /// What was touched, where samples say so.
+    pub(crate) address: Option<u64>,
     rest: &'a [u8],
 }
 
+/// Whether samples tell the address that was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touched {
+    Told,
+    None,
+}
+
 /// Reads a whole record. `None` when it is not what its header says.
-pub(crate) fn parse(bytes: &[u8]) -> Option<(Origin, Body<'_>)> {
+pub(crate) fn parse(bytes: &[u8], touched: Touched) -> Option<(Origin, Body<'_>)> {
     let (header, body) = bytes.split_first_chunk::<HEADER>()?;
     let header = Header::parse(*header);
     if usize::from(header.size) != bytes.len() {
@@ -155,9 +164,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<(Origin, Body<'_>)> {
         let ip = cursor.u64()?;
         let thread = cursor.thread()?;
         let time = Timestamp(cursor.u64()?);
+        let address = match touched {
+            Touched::Told => Some(cursor.u64()?),
+            Touched::None => None,
+        };
         let cpu = cursor.u32()?;
         cursor.u32()?;
-        return Some((Origin { event, thread, time, cpu }, Body::Sample(SampleBody { ip, rest: cursor.0 })));
+        let body = SampleBody { ip, address, rest: cursor.0 };
+        return Some((Origin { event, thread, time, cpu }, Body::Sample(body)));
     }
     let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER)?)?;
     let mut end = Cursor(trailer);

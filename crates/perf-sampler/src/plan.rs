@@ -13,7 +13,7 @@ use crate::attr::{
 use crate::error::SamplerError;
 use crate::facts::Facts;
 use crate::granted::{KernelSide, Missing, OffCpu, Part};
-use crate::options::{Children, KernelFrames, Options, Placement, PlacementWish, Scope};
+use crate::options::{Children, Collect, KernelFrames, Options, Placement, PlacementWish, Scope, Trigger};
 use crate::refusal::{self, Asked};
 use crate::sys::{Kernel, Watched};
 
@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) clock: Option<Planned>,
     /// Tells of threads that leave and come back; `None` also when the clock tells of it.
     pub(crate) switches: Option<Planned>,
+    /// Fire when threads come to places.
+    pub(crate) places: Vec<Planned>,
     pub(crate) off_cpu: Option<OffCpu>,
     pub(crate) kernel: KernelSide,
     pub(crate) rate_hz: u32,
@@ -62,10 +64,36 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options, stack_every: u32) -> 
         missing.push(Missing { part: Part::Rate { wanted: options.rate_hz, got: rate_hz }, cause, remedies });
     }
     let period_ns = SECOND / u64::from(rate_hz);
-    let clock = Attr::cpu_clock(period_ns, stack_bytes(options.stack_bytes)).with(frames(options));
+    let stack = stack_bytes(options.stack_bytes);
+    let (clock, period_ns) = match &options.trigger {
+        Trigger::Time => (Attr::cpu_clock(period_ns, stack), period_ns),
+        // A nanosecond of weight for each byte.
+        Trigger::NewMemory { every, .. } => {
+            let every = u64::from(*every);
+            (Attr::page_faults(every, stack), every.saturating_mul(rustix::param::page_size() as u64))
+        }
+    };
+    let clock = clock.with(frames(options));
     let mut asking =
         Asking { kernel, facts: &facts, cpu: facts.cpus.first().copied().unwrap_or(0), unknown: 0 };
     asking.anything()?;
+    if options.collect == Collect::Places {
+        let places = places(&mut asking, options)?;
+        let max_frames = facts.max_frames.unwrap_or(USUAL_MAX_FRAMES);
+        return Ok(Plan {
+            facts,
+            clock: None,
+            switches: None,
+            places,
+            off_cpu: None,
+            kernel: KernelSide::Hidden,
+            rate_hz,
+            period: Duration::from_nanos(period_ns),
+            max_frames,
+            stack_every,
+            missing,
+        });
+    }
     let clock_at = place_clock(&mut asking, clock, options, &mut missing)?;
     // Waits of single processes are watched in their threads: on a CPU, the stacks of every other process that
     // leaves it would be copied too.
@@ -111,6 +139,7 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options, stack_every: u32) -> 
         facts,
         clock,
         switches,
+        places: Vec::new(),
         off_cpu,
         kernel: kernel_side,
         rate_hz,
@@ -119,6 +148,21 @@ pub(crate) fn plan(kernel: &dyn Kernel, options: &Options, stack_every: u32) -> 
         stack_every,
         missing,
     })
+}
+
+/// Events for places, which have a meaning within one process only, so that they go into its threads.
+fn places(asking: &mut Asking<'_>, options: &Options) -> Result<Vec<Planned>, SamplerError> {
+    let Scope::Processes(processes) = &options.scope else { return Err(SamplerError::NoTarget) };
+    let mut about = ABOUT_PROCESSES | BUILD_ID;
+    let mut planned = Vec::new();
+    for place in &options.places {
+        let attr = Attr::execution(*place, stack_bytes(options.stack_bytes));
+        let attr = attr.with(std::mem::take(&mut about) | inherit(options));
+        // The kernel's side is not asked for, so the inner answer is always yes.
+        let _ = asking.threads(attr, processes.iter().copied())?;
+        planned.push(Planned { attr: attr.without(asking.unknown), placement: Placement::PerThread });
+    }
+    Ok(planned)
 }
 
 /// Where the clock goes: on the CPUs if that is granted and wanted.

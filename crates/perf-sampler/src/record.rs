@@ -99,7 +99,7 @@ pub struct Sample<'a> {
     pub time: Timestamp,
     /// Where.
     pub cpu: u32,
-    /// CPU time that the sample stands for.
+    /// CPU time that the sample stands for; of a thread that came to a place, what the function returned that it came from.
     pub weight: Duration,
     /// What it did.
     pub stack: StackView<'a>,

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use crate::error::SamplerError;
 use crate::events::{self, Events, Tells};
 use crate::granted::{Granted, Missing};
-use crate::intake::{Intake, Targets};
+use crate::intake::{Asked, Intake, Targets};
 use crate::options::{Options, Scope};
 use crate::owners::Owners;
 use crate::plan::{self, Plan};
@@ -50,6 +50,8 @@ pub struct Counts {
     pub of_others: u64,
     /// Samples among them, which nobody can keep from being taken where the kernel takes no program from us.
     pub samples_of_others: u64,
+    /// Samples of memory that nobody asked about.
+    pub unasked: u64,
     /// Records that a second event told again.
     pub twice: u64,
     /// Records that were not what they said. Always 0, unless the kernel breaks its word.
@@ -138,7 +140,7 @@ fn check_targets(options: &Options) -> Result<(), SamplerError> {
 
 fn granted(plan: &Plan, rings: &Rings, smaller: Option<Missing>) -> Granted {
     Granted {
-        on_cpu: plan.clock.map(|planned| planned.placement),
+        on_cpu: plan.clock.or_else(|| plan.places.first().copied()).map(|planned| planned.placement),
         off_cpu: plan.off_cpu,
         kernel: plan.kernel,
         rate_hz: plan.rate_hz,
@@ -175,6 +177,7 @@ impl Sampler {
             counts: Counts::default(),
             period: plan.period,
             max_frames: usize::try_from(plan.max_frames).unwrap_or(usize::MAX),
+            asked: Asked::of(&options.trigger),
         };
         let mut sampler = Sampler {
             kernel,
@@ -188,8 +191,13 @@ impl Sampler {
             started: Timestamp::now(),
         };
         let processes: Vec<ProcessId> = sampler.intake.targets.processes.iter().flatten().copied().collect();
+        let mut refused = None;
         for process in &processes {
-            sampler.put_into(*process);
+            refused = sampler.put_into(*process).or(refused);
+        }
+        // An event may be granted alone, but not together with the others in one thread.
+        if let Some(missing) = refused.filter(|_| sampler.events.descriptors.is_empty()) {
+            return Err(SamplerError::Refused { cause: missing.cause, remedies: missing.remedies });
         }
         sampler.started = Timestamp::now();
         let everybody = options.scope == Scope::Machine;

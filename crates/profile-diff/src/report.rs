@@ -168,6 +168,7 @@ impl Difference<'_> {
             }),
             evidence,
             advice: vec!["draw it to see on which paths: -o diff.html".to_owned()],
+            command: None,
         }
     }
 

@@ -58,9 +58,10 @@ pub(crate) fn write(profile: &Profile, _: Grouping, to: &mut dyn Write) -> io::R
     sink.finish()
 }
 
-/// The line of a frame.
+/// The line of a frame. Readers leave out those whose name begins with a parenthesis.
 fn line((number, (name, frame)): (usize, (String, &Frame))) -> String {
-    format!("\t{:16x} {name} ({})\n", number + 1, module(frame))
+    let mark = if name.trim_start().starts_with('(') { "_" } else { "" };
+    format!("\t{:16x} {mark}{name} ({})\n", number + 1, module(frame))
 }
 
 /// What perf would call the file that a frame is in; readers end it at the first space.

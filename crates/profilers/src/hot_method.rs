@@ -17,6 +17,8 @@ use crate::sampling::{Calls, MethodId};
 
 /// A process that uses this much of one processor, in per cent, may be short of it; so may a thread that hardly rests.
 const BUSY: f64 = 80.0;
+/// A process that gets less of one processor than this, in per cent, is not said to want more.
+const LEAST_GOT: f64 = 3.0;
 /// A thread that ran for less than this part of the window, in per cent, proves nothing by not resting.
 const LEAST_RUN: f64 = 5.0;
 /// Shorter windows prove nothing.
@@ -25,8 +27,8 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const OWN_WORK: f64 = 10.0;
 /// And this part together with one other method: one that hands its work to many others is not to blame.
 const CONCENTRATED: f64 = 70.0;
-/// Totals that differ by no more than this part, in per cent, are those of one call.
-const ALIKE: f64 = 5.0;
+/// Totals that differ by no more than this part, in per cent, are those of one call: of a hundred samples, some miss a caller.
+const ALIKE: f64 = 10.0;
 
 /// Processor time of a process in a window.
 pub(crate) struct CpuTime<'a> {
@@ -70,6 +72,16 @@ impl Turns {
         percent(self.ran_ns, self.window_ns) >= LEAST_RUN
             && (percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY || self.rests == Some(0))
     }
+}
+
+/// What shows that a process has too much to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// It uses a processor, or one of its threads never rests.
+    Busy,
+    /// Its threads together wanted a processor for most of the time, and others had it. On such a machine a program that is only
+    /// behind with its little work looks the same.
+    Crowded,
 }
 
 /// A time in a sentence.
@@ -144,31 +156,48 @@ impl CpuTime<'_> {
     /// The finding about a hot method, if the process or one of its threads is busy.
     pub(crate) fn finding(&self, hot: &Row, threads: impl IntoIterator<Item = Turns>) -> Option<Finding> {
         let window = nanos(self.window);
-        let is_busy =
-            percent(self.all, window) >= BUSY || threads.into_iter().any(|thread| thread.never_rests());
-        if self.window < SHORTEST_PROOF || !is_busy {
-            return None;
-        }
+        let proof = self.proof(threads).filter(|_| self.window >= SHORTEST_PROOF)?;
         let name = self.calls.method_name(hot.method);
         let share = percent(hot.total, self.all);
         let heaviest = self.heaviest(hot.method)?;
-        let mut finding = Finding::new(
-            "hot-method",
-            Severity::Warning,
-            Confidence::High,
-            format!("{name} uses {share:.0} % of the CPU time"),
-        )
-        .culprit(blame::method(heaviest.own))
-        .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(self.all)))
-        .evidence("The process", format!("{:.0} % of one processor", percent(self.all, window)));
+        let (severity, confidence) = match proof {
+            Proof::Busy => (Severity::Warning, Confidence::High),
+            Proof::Crowded => (Severity::Info, Confidence::Low),
+        };
+        let title = format!("{name} uses {share:.0} % of the CPU time");
+        let mut finding = Finding::new("hot-method", severity, confidence, title)
+            .culprit(blame::method(heaviest.own))
+            .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(self.all)))
+            .evidence("The process", format!("{:.0} % of one processor", percent(self.all, window)));
         if let Some(called) = heaviest.calls {
             finding = finding.evidence("It is mostly in", called);
+        }
+        if proof == Proof::Crowded {
+            finding = finding
+                .evidence("Against it", "the machine is crowded, so it may only be behind with its work");
         }
         Some(
             finding
                 .advice("Make it cheaper, or call it less often; its callers are in the call tree.")
                 .advice("Fine if computing is what the process is for."),
         )
+    }
+
+    /// Whether the process is busy, or would be.
+    fn proof(&self, threads: impl IntoIterator<Item = Turns>) -> Option<Proof> {
+        let window = nanos(self.window);
+        let used = percent(self.all, window);
+        let (mut never_rests, mut wanted, mut ready) = (false, 0, 0);
+        for thread in threads {
+            never_rests |= thread.never_rests();
+            wanted += thread.ran_ns + thread.ready_ns;
+            ready += thread.ready_ns;
+        }
+        if used >= BUSY || never_rests {
+            return Some(Proof::Busy);
+        }
+        let is_crowded = ready > self.all && percent(wanted, window) >= BUSY;
+        (is_crowded && used >= LEAST_GOT).then_some(Proof::Crowded)
     }
 
     /// The frame of a method where most of its time is spent.

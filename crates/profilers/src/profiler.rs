@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use discovery::DotnetProcess;
+use heap_collector::Taken;
 use heap_graph::HeapGraph;
+use kernel_collector::SharedCode;
 use model::{Cost, Finding, Section, Timestamp, WindowEnd};
 
 use crate::{Parameter, ProfilerError, Settings};
@@ -113,6 +115,24 @@ pub trait Control: Sync {
     /// nothing happens.
     fn keep_heap(&self, _name: &str, _graph: &HeapGraph) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Takes a heap that its profiler needs no more, for whoever asks about the same process next: to take it again would stop
+    /// the process once more.
+    fn hand_on_heap(&self, _taken: Taken) {}
+
+    /// A heap that was handed on a moment ago, if there is one.
+    fn handed_on_heap(&self) -> Option<Taken> {
+        None
+    }
+
+    /// Takes the code of the process, for looks that are taken at the same time or soon: to tell of all of it again costs the
+    /// process some 20 ms.
+    fn hand_on_code(&self, _code: SharedCode) {}
+
+    /// Code that was handed on a moment ago, if there is any.
+    fn handed_on_code(&self) -> Option<SharedCode> {
+        None
     }
 
     /// The heap that a user means by a session or a file; why not, in words, if there is none.

@@ -74,6 +74,7 @@ healthy! {
     known_heap: "known-heap", SideBySide;
     metrics: "healthy-metrics", SideBySide;
     mixed_load: "healthy-mixed-load", OneByOne;
+    outgoing_calls: "healthy-outgoing-calls", SideBySide;
     parked_pool: "healthy-parked-pool", SideBySide;
     plugin_host: "healthy-plugin-host", SideBySide;
     short_locks: "healthy-short-locks", OneByOne;

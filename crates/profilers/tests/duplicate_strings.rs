@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::time::Duration;
+
 use model::{Body, Cell, Redaction, Report};
-use profilers::{Run, Settings, by_id, run};
+use profilers::{Control, Run, Settings, Stop, by_id, run};
 use support::{
     Patient, finds_the_illness, is_silent_on_healthy_programs, look, look_until_found, process, rows,
 };
@@ -96,4 +98,46 @@ fn a_strangers_strings_are_read_and_healthy() {
 #[test]
 fn healthy_programs_are_silent() {
     is_silent_on_healthy_programs("duplicate-strings", 1.0);
+}
+
+/// Hands a heap on from one profiler to the next.
+#[derive(Default)]
+struct HandsOn(std::sync::Mutex<Option<heap_collector::Taken>>);
+
+impl Control for HandsOn {
+    fn wait(&self, time: Duration) -> Stop {
+        Patient.wait(time)
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+
+    fn hand_on_heap(&self, taken: heap_collector::Taken) {
+        *self.0.lock().expect("nobody panicked") = Some(taken);
+    }
+
+    fn handed_on_heap(&self) -> Option<heap_collector::Taken> {
+        self.0.lock().expect("nobody panicked").take()
+    }
+}
+
+#[test]
+fn a_heap_that_was_taken_a_moment_before_is_not_taken_again() {
+    for runtime in EVERY {
+        let target = shared().target(PATIENT, runtime).arg("cap=16").start().expect("the patient starts");
+        let (process, control) = (process(&target), HandsOn::default());
+        let ask = |id: &str| {
+            let profiler = by_id(id).expect("the profiler");
+            let settings = Settings::new(profiler.spec(), []).expect("the settings");
+            let duration = Duration::from_millis(200);
+            let asked = Run { process: &process, settings: &settings, duration, control: &control };
+            run(profiler, &asked).expect("a report")
+        };
+        assert_eq!(ask("memory-leaks").cost.pauses.count, 2, "{runtime}");
+        let report = ask("duplicate-strings");
+        assert_eq!(report.cost.pauses.count, 0, "{runtime}: {:?}", report.notes);
+        let culprit = report.findings.first().and_then(|found| found.culprit.as_ref());
+        let name = culprit.map(|culprit| culprit.name.as_str());
+        assert_eq!(name, Some("Geo.AddressCache.s_entries"), "{runtime}: {:?}", report.notes);
+        assert!(control.handed_on_heap().is_none(), "it is used once");
+    }
 }

@@ -111,6 +111,9 @@ fn draw_finding(page: &mut Markup, finding: &Finding) {
         }
         page.raw("</ul>\n");
     }
+    if let Some(command) = &finding.command {
+        page.raw("<p class=\"deeper\">Dig deeper: ").element("code", "", command).raw("</p>\n");
+    }
     page.raw("<p class=\"mark\">").text(&finding.id).raw(" · ").raw(finding.confidence.word());
     page.raw(" confidence</p>\n</article>\n");
 }

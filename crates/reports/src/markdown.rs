@@ -73,12 +73,14 @@ fn draw_finding(doc: &mut Document, finding: &Finding) {
     for evidence in &finding.evidence {
         doc.raw("- ").text(&evidence.what).raw(": ").text(&evidence.seen).raw("\n");
     }
-    if finding.advice.is_empty() {
-        return;
+    if !finding.advice.is_empty() {
+        doc.raw("\nWhat to do:\n\n");
     }
-    doc.raw("\nWhat to do:\n\n");
     for advice in &finding.advice {
         doc.raw("1. ").text(advice).raw("\n");
+    }
+    if let Some(command) = &finding.command {
+        doc.raw("\nDig deeper: **").text(command).raw("**\n");
     }
 }
 

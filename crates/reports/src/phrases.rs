@@ -16,7 +16,8 @@ const MOST_THREADS: usize = 3;
 
 /// `shop-api`, `pid 4242`, `.NET 9.0.7 x64`.
 pub(crate) fn target_parts(target: &Target) -> Vec<String> {
-    let mut parts = vec![target.name.clone(), format!("pid {}", target.pid)];
+    let name = if target.name.is_empty() { "(no name)" } else { &target.name };
+    let mut parts = vec![name.to_owned(), format!("pid {}", target.pid)];
     match (&target.runtime_version, &target.architecture) {
         (Some(version), Some(architecture)) => parts.push(format!(".NET {version} {architecture}")),
         (Some(version), None) => parts.push(format!(".NET {version}")),

@@ -88,6 +88,11 @@ impl Profile {
         })
     }
 
+    /// The same, with what is known of each frame.
+    pub fn frames_of(&self, stack: StackKey) -> impl Iterator<Item = &Frame> + '_ {
+        self.stack(stack).filter_map(|frame| self.frames.get(frame.0 as usize))
+    }
+
     /// All weights together.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -91,6 +91,7 @@ pub struct TargetBuilder<'a> {
     testbed: &'a Testbed,
     pub(crate) subject: Subject,
     args: Vec<OsString>,
+    before: Vec<OsString>,
     env: Changes,
     working_dir: Option<PathBuf>,
     pub(crate) namespaces: Option<Namespaces>,
@@ -104,6 +105,7 @@ impl<'a> TargetBuilder<'a> {
             testbed,
             subject,
             args: Vec::new(),
+            before: Vec::new(),
             env: Changes::new(),
             working_dir: None,
             namespaces: None,
@@ -115,6 +117,12 @@ impl<'a> TargetBuilder<'a> {
     /// Adds an argument: `key=value` for a patient.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Starts the target by another program, which must become it: `taskset -c 0`, `sh -c 'ulimit -n 99; exec "$@"' sh`.
+    pub fn behind(mut self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.before = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         self
     }
 
@@ -198,9 +206,10 @@ impl<'a> TargetBuilder<'a> {
         }
         changes.extend(self.env.clone());
 
+        let mut words = self.before.iter().cloned().chain([program.into_os_string()]).chain(args);
         let mut command = CommandLine {
-            program,
-            args,
+            program: words.next().unwrap_or_default().into(),
+            args: words.collect(),
             env: Vec::new(),
             env_removed: Vec::new(),
             working_dir: self.working_dir.clone(),
@@ -220,18 +229,18 @@ impl<'a> TargetBuilder<'a> {
         runtime: Runtime,
         changes: &mut Changes,
     ) -> Result<(PathBuf, Vec<OsString>), TestbedError> {
-        let patient = patient::find(id)?;
+        let (holding, runtimes) = patient::together(id)?;
         // No header lists .NET 10: whether it can run patients depends on the machine, and `host` knows.
-        if runtime != Runtime::Net10 && !patient.runtimes.contains(&runtime) {
+        if runtime != Runtime::Net10 && !runtimes.contains(&runtime) {
             return Err(TestbedError::RuntimeNotSupported {
                 id: id.to_owned(),
                 runtime,
-                supported: patient.runtimes.iter().map(|one| one.label()).collect::<Vec<_>>().join(", "),
+                supported: runtimes.iter().map(|one| one.label()).collect::<Vec<_>>().join(", "),
             });
         }
         let host = self.testbed.host(runtime)?;
-        let folder = self.reachable_folder(self.testbed.assembly(patient.assembly)?)?;
-        let assembly = folder.join(patient.assembly.file_name());
+        let folder = self.reachable_folder(self.testbed.assembly(holding)?)?;
+        let assembly = folder.join(holding.file_name());
         Ok(match host {
             Host::Dotnet(dotnet) => {
                 let config = folder.join(config_name(runtime));

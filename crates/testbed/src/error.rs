@@ -118,6 +118,13 @@ pub enum TestbedError {
         known: String,
     },
 
+    /// Patients of different assemblies.
+    #[error("`{ids}` cannot be in one process: they are compiled into different assemblies.")]
+    NotTogether {
+        /// What was asked for.
+        ids: String,
+    },
+
     /// The patient's header does not list this runtime.
     #[error("the patient `{id}` does not run on .NET {runtime}. Its header lists: {supported}.")]
     RuntimeNotSupported {

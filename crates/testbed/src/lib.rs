@@ -63,7 +63,7 @@ pub use crate::builder::{CommandLine, TargetBuilder};
 pub use crate::error::TestbedError;
 pub use crate::inventory::{Inventory, Item, Origin};
 pub use crate::namespaces::Namespaces;
-pub use crate::patient::{Assembly, Kind, Patient, patients};
+pub use crate::patient::{Assembly, Kind, Patient, named, patients};
 pub use crate::process_wide::shared;
 pub use crate::runtime::Runtime;
 pub use crate::target::Target;

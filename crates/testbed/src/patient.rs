@@ -87,8 +87,25 @@ pub fn patients() -> &'static [Patient] {
     PATIENTS.get_or_init(|| parse_all().into_iter().filter_map(Result::ok).collect())
 }
 
+/// The patients of one process, whose ids are joined by `+`.
+pub fn named(ids: &str) -> Result<Vec<&'static Patient>, TestbedError> {
+    ids.split('+').map(find).collect()
+}
+
+/// The assembly that holds all patients of one process, and the runtimes that all of them run on.
+pub(crate) fn together(ids: &str) -> Result<(Assembly, Vec<Runtime>), TestbedError> {
+    let patients = named(ids)?;
+    let mut runtimes = Runtime::ALL.to_vec();
+    runtimes.retain(|runtime| patients.iter().all(|patient| patient.runtimes.contains(runtime)));
+    let mut assemblies = patients.iter().map(|patient| patient.assembly);
+    match assemblies.next() {
+        Some(first) if assemblies.all(|other| other == first) => Ok((first, runtimes)),
+        _ => Err(TestbedError::NotTogether { ids: ids.to_owned() }),
+    }
+}
+
 /// The patient called `id`.
-pub(crate) fn find(id: &str) -> Result<&'static Patient, TestbedError> {
+fn find(id: &str) -> Result<&'static Patient, TestbedError> {
     patients().iter().find(|patient| patient.id == id).ok_or_else(|| TestbedError::UnknownPatient {
         id: id.to_owned(),
         known: patients().iter().map(|patient| patient.id).collect::<Vec<_>>().join(", "),

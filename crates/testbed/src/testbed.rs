@@ -91,7 +91,8 @@ impl Testbed {
         patients()
     }
 
-    /// A patient that is to be started on `runtime`.
+    /// A patient that is to be started on `runtime`; or several in one process, their ids joined by `+`. They share the
+    /// arguments, but for those that are given as `id.key=value`.
     pub fn target(&self, patient: &str, runtime: Runtime) -> TargetBuilder<'_> {
         TargetBuilder::new(self, Subject::Patient { id: patient.to_owned(), runtime })
     }

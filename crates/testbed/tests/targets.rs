@@ -218,3 +218,32 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+#[test]
+fn several_patients_share_a_process() {
+    let work = tempfile::tempdir().unwrap();
+    let file = work.path().join("work");
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let both = shared().target("deadlock-ab-ba+leak-timers", runtime).arg("leak-timers.rate=1");
+        let target = both.env("PATIENT_WORK", &file).start().unwrap();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap();
+        let names: Vec<String> = tasks
+            .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default())
+            .collect();
+        // 3.1 keeps the names of threads for itself.
+        let seen: &[&str] = if runtime == Runtime::Net31 { &[] } else { &["teller\n", "session-intake\n"] };
+        for name in seen {
+            assert!(names.iter().any(|other| other == name), "{runtime}: {name} is not in {names:?}");
+        }
+        let until = Instant::now() + LONG;
+        while std::fs::read(&file).unwrap_or_default().iter().all(|byte| *byte == 0) {
+            assert!(Instant::now() < until, "{runtime}: it does not count its work");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+    let nobodys = shared().target("deadlock-ab-ba+leak-timers", Runtime::Net9).arg("deadlock-ab-ba.rate=1");
+    assert!(nobodys.start().unwrap_err().to_string().contains("no argument 'deadlock-ab-ba.rate'"));
+    let apart = shared().target("deadlock-ab-ba+deadlock-lock-type", Runtime::Net9).start().unwrap_err();
+    assert!(matches!(apart, TestbedError::NotTogether { .. }), "{apart}");
+}

@@ -1,6 +1,7 @@
 //! Benchmarks: each claim of the docs has one. They alternate with and without in one run.
 
 mod agent;
+mod checkup;
 mod cpu;
 mod gcdump;
 mod heap;
@@ -26,6 +27,11 @@ const BENCHMARKS: &[Benchmark] = &[
         claim: "the agent answers in under 100 ms, stops 100 threads for under 3 ms and 1,000 for under 15 ms, costs nothing while \
                 idle, and is gone within 1 s",
         run: agent::run,
+    },
+    Benchmark {
+        name: "checkup",
+        claim: "a program that is examined keeps its throughput within 2 %, whether it leaves a processor idle or not",
+        run: checkup::run,
     },
     Benchmark {
         name: "cpu-throughput",

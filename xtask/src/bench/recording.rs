@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use diagnostics_ipc::TraceRequest;
 use discovery::{Options, find};
 use model::ProcessId;
+use process_view::{Clock, Process};
 use testbed::{Runtime, Target, Testbed};
 use trace_recording::{Asked, Selection};
 
@@ -219,15 +220,10 @@ fn read_and_thrown_away(target: &Target) -> Result<Served> {
     served
 }
 
-/// Processor time of all threads together.
+/// Processor time of all threads together, those that have ended among them.
 pub(super) fn cpu_of(pid: u32) -> Result<Duration> {
-    let mut total = 0;
-    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread that has ended meanwhile takes what it used with it.
-        let Ok(text) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
-        total += text.split(' ').next().context("schedstat")?.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(total))
+    let stat = Process::new(ProcessId(pid)).stat()?;
+    Ok(Clock::now().duration(stat.user_ticks + stat.system_ticks))
 }
 
 /// The most memory it ever had.

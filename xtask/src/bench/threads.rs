@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use testbed::{Runtime, Target, Testbed};
 
+use super::recording::cpu_of;
 use crate::cargo::{cargo, root};
 use crate::measure::{Ratios, Times};
 
@@ -40,12 +41,12 @@ pub fn run() -> Result<()> {
     for _ in 0..ROUNDS {
         own.push(looked_at(&tool, &crowd)?);
         let before = Instant::now();
-        let used = cpu_of(&busy)?;
+        let used = cpu_of(busy.pid())?;
         looked_at(&tool, &busy)?;
-        let with = share(cpu_of(&busy)? - used, before.elapsed());
-        let (before, used) = (Instant::now(), cpu_of(&busy)?);
+        let with = share(cpu_of(busy.pid())? - used, before.elapsed());
+        let (before, used) = (Instant::now(), cpu_of(busy.pid())?);
         std::thread::sleep(WINDOW);
-        ratios.push(with, share(cpu_of(&busy)? - used, before.elapsed()));
+        ratios.push(with, share(cpu_of(busy.pid())? - used, before.elapsed()));
     }
     println!("  {THREADS} threads, CPU of the tool in {WINDOW:?}: {own}");
     println!("  a busy process's own CPU time with it running: {ratios}");
@@ -76,14 +77,4 @@ fn looked_at(tool: &Path, target: &Target) -> Result<Duration> {
 
 fn threads_of(target: &Target) -> Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{}/task", target.pid()))?.count())
-}
-
-/// Processor time of all its threads together.
-fn cpu_of(target: &Target) -> Result<Duration> {
-    let mut total = 0;
-    for task in std::fs::read_dir(format!("/proc/{}/task", target.pid()))? {
-        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
-        total += text.split(' ').next().context("schedstat")?.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(total))
 }

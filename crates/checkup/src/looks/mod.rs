@@ -2,12 +2,16 @@
 
 mod calls;
 mod compilations;
+mod openers;
 
-use model::{Culprit, Finding};
+use model::{Culprit, Finding, Frame};
 use profilers::{Answer, EventStacks, culprit_of};
 
-pub(crate) use calls::Calls;
+use crate::kin::bare;
+
+pub(crate) use calls::{Calls, HTTP_CALLER, call_advice};
 pub(crate) use compilations::Compilations;
+pub(crate) use openers::{OPENER, Opened};
 
 /// The place of the program's own code that most events come from, their word, how many they are, and how many there are in all.
 fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
@@ -15,9 +19,7 @@ fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
     let mut places: Vec<(Culprit, String, u64)> = Vec::new();
     for (word, frames, count) in &seen.counts {
         let Some(frame) = frames.iter().find(|frame| !symbols::is_framework(frame)) else { continue };
-        let mut culprit = culprit_of(frame);
-        // The part of an async method that runs is the method.
-        culprit.name = culprit.name.trim_end_matches(" [async]").to_owned();
+        let culprit = method(frame);
         match places.iter_mut().find(|(known, to, _)| culprit.name == known.name && to == word) {
             Some(place) => place.2 += count,
             None => places.push((culprit, word.clone(), *count)),
@@ -25,6 +27,11 @@ fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
     }
     let (culprit, word, count) = places.into_iter().max_by_key(|(_, _, count)| *count)?;
     Some((culprit, word, count, all))
+}
+
+fn method(frame: &Frame) -> Culprit {
+    // The part of an async method that runs is the method.
+    Culprit { name: bare(&frame.name).to_owned(), ..culprit_of(frame) }
 }
 
 fn answer(seen: EventStacks, summary: String, finding: Option<Finding>) -> Answer {

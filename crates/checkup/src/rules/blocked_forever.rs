@@ -23,9 +23,9 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
             Confidence::High,
             "The process stands still: it was stopped by a signal (SIGSTOP or SIGTSTP)",
         )
-        .evidence("State", "stopped, in every look")
+        .evidence("State", "stopped")
         .advice(format!("kill -CONT {}   lets it go on.", case.process.pid))
-        .advice("Ctrl+Z in its terminal, a paused container or a freezing backup tool do this.");
+        .advice("Ctrl+Z in its terminal does this, and tools that send the signal, such as cpulimit.");
         verdicts.push(Verdict { finding, cost: COST_OF_ALL });
     }
     verdicts

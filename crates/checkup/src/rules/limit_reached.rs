@@ -24,10 +24,20 @@ fn memory(case: &Case<'_>) -> Option<Verdict> {
     if share < NEAR && case.signs.killed == 0 {
         return None;
     }
-    let title = format!("The container uses {} of the memory it may have", percent(share));
+    let title = match case.signs.killed {
+        0 => format!("The container uses {} of the memory it may have", percent(share)),
+        1 => "The kernel killed a process of the container for lack of memory".to_owned(),
+        killed => format!("The kernel killed {killed} processes of the container for lack of memory"),
+    };
     let mut finding = Finding::new("limit-reached", Severity::Critical, Confidence::High, title)
         .culprit(Culprit::new(CulpritKind::Setting, "memory limit of the container"))
         .evidence("In use", format!("{} of {}", bytes(used as f64), bytes(limit as f64)));
+    if let Some(resident) = case.signs.system.as_ref().map(|system| system.resident.last()) {
+        finding = finding.evidence("Of it, this process", bytes(resident as f64));
+    }
+    if let Some(heap) = case.signs.told().and_then(crate::signs::RuntimeSigns::heap_bytes) {
+        finding = finding.evidence("Of that, its heap", bytes(heap));
+    }
     if case.signs.killed > 0 {
         finding =
             finding.evidence("Killed for lack of memory while we looked", case.signs.killed.to_string());
@@ -46,8 +56,13 @@ fn processors(case: &Case<'_>) -> Option<Verdict> {
         .culprit(Culprit::new(CulpritKind::Setting, "CPU limit of the container"))
         .evidence("Limit", format!("{limit:.1} processors"))
         .evidence("Stopped in", format!("{} of its periods", percent(throttled)))
-        .advice(
-            "Raise the limit, or make the program use less: each stop adds up to 0.1 s to whatever runs.",
-        );
+        .evidence("This process used", used(case))
+        .advice("Raise the limit, or make the program use less: each stop adds up to 0.1 s to whatever runs.")
+        .advice("drdotnet cpu says what uses it.");
     Some(Verdict { finding, cost: throttled })
+}
+
+fn used(case: &Case<'_>) -> String {
+    let used = case.signs.system.as_ref().map_or(0.0, crate::signs::System::cpu_percent);
+    format!("{} of one processor", percent(used))
 }

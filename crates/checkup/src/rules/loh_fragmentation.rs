@@ -19,7 +19,9 @@ const COST: f64 = 12.0;
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
     let found = case.adopt("loh-fragmentation", COST);
-    let Some(told) = case.signs.told().filter(|_| found.is_empty()) else { return found };
+    let Some(told) = case.signs.told().filter(|_| found.is_empty() && !case.has_seen_holes()) else {
+        return found;
+    };
     let holes = told.counter("gc-fragmentation").map_or(0.0, crate::signs::Values::last);
     let large = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
     let large = large.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));

@@ -20,7 +20,9 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
     }
     let Some(system) = &case.signs.system else { return found };
     let grew = system.resident.growth();
-    if grew < HINT || !system.resident.mostly_grows() {
+    // Our own session takes some megabytes at its start. What grows later is not ours.
+    let later = system.resident.growth_of_second_half();
+    if grew < HINT || later < HINT / 2 || !system.resident.mostly_grows() {
         return found;
     }
     let title = format!("Its memory grew by {} in {:.0} s", bytes(grew as f64), system.window.as_secs_f64());

@@ -6,11 +6,11 @@ mod allocation_pressure;
 mod blocked_finalizer;
 mod blocked_forever;
 mod deadlock;
-mod descriptor_leak;
+pub(crate) mod descriptor_leak;
 mod duplicate_strings;
 mod event_handler_leak;
 mod exception_storm;
-mod hot_method;
+pub(crate) mod hot_method;
 mod induced_gc;
 mod jit_storm;
 mod left_on;
@@ -19,6 +19,8 @@ mod lock_contention;
 mod loh_fragmentation;
 mod long_gc_pauses;
 mod memory_leak;
+#[cfg(test)]
+mod pages;
 mod pinning;
 mod regex_backtracking;
 mod settings;
@@ -27,6 +29,8 @@ mod stuck_tasks;
 mod sync_over_async;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_with_looks;
 mod thread_leak;
 mod thread_pool_starvation;
 mod timer_leak;
@@ -34,8 +38,9 @@ mod timer_leak;
 use discovery::DotnetProcess;
 use model::{Finding, Redaction};
 
+use crate::kin::bare;
 use crate::signs::Signs;
-use crate::steps::Looks;
+use crate::steps::{Looks, Taken};
 
 /// What a rule judges by.
 pub struct Case<'a> {
@@ -99,7 +104,8 @@ pub static RULES: &[Rule] = &[
     Rule { id: "left-on", judge: left_on::judge, deeper: "info" },
 ];
 
-/// What profilers call an illness that has another name here: theirs is narrower.
+/// What profilers call an illness that has another name here. Theirs is narrower, but for `long-runtime-pauses`, which are of
+/// collections most of the time.
 pub static NAMES: &[(&str, &str)] = &[
     ("orphaned-lock", "blocked-forever"),
     ("lock-held-in-wait", "blocked-forever"),
@@ -125,17 +131,55 @@ pub fn illness(id: &str) -> &str {
     NAMES.iter().find(|(narrow, _)| *narrow == id).map_or(id, |(_, illness)| illness)
 }
 
+/// The look at what the heap is made of. It may be told not to look at objects; then it has to guess what holes are like.
+const HEAP_COMPOSITION: &str = "heap-composition";
+
+fn sees_objects(taken: &Taken) -> bool {
+    taken.id != HEAP_COMPOSITION
+        || taken.report.profiler.parameters.get("graph").is_none_or(|graph| graph != "no")
+}
+
+/// Whether two findings blame the same one. One look tells two places of a method apart; two looks may name two lines of one place.
+fn is_same(known: &Finding, other: &Finding, in_one_look: bool) -> bool {
+    match (&known.culprit, &other.culprit) {
+        (Some(known), Some(other)) if in_one_look => known == other,
+        (Some(known), Some(other)) => bare(&known.name) == bare(&other.name),
+        _ => false,
+    }
+}
+
 impl Case<'_> {
-    /// What closer looks found of an illness, each culprit once.
+    /// What closer looks found of an illness, each culprit once: of two looks that blame the same one, the more severe counts.
+    /// Who is to blame, one look may know where another does not.
     pub(crate) fn found(&self, id: &'static str) -> Vec<Finding> {
-        let mut found: Vec<Finding> = Vec::new();
-        for finding in self.looks.taken.iter().flat_map(|taken| &taken.report.findings) {
-            let known = found.iter().any(|known| known.culprit.is_some() && known.culprit == finding.culprit);
-            if illness(&finding.id) == id && !known {
-                found.push(Finding { id: id.to_owned(), ..finding.clone() });
+        let mut found: Vec<(usize, Finding)> = Vec::new();
+        for (look, finding) in self.all_found(id) {
+            match found.iter_mut().find(|(of, known)| is_same(known, &finding, *of == look)) {
+                Some(known) if known.1.severity < finding.severity => *known = (look, finding),
+                Some(_) => {}
+                None => found.push((look, finding)),
             }
         }
-        found
+        let blaming = found.iter().find(|(_, finding)| finding.culprit.is_some()).map(|(look, _)| *look);
+        found.retain(|(look, finding)| finding.culprit.is_some() || blaming.is_none_or(|one| one == *look));
+        found.into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// All that closer looks found of an illness, each with the number of its look.
+    fn all_found(&self, id: &'static str) -> impl Iterator<Item = (usize, Finding)> {
+        // What one look guesses of holes, another knows.
+        let ignores_guesses = self.has_seen_holes() && ["loh-fragmentation", "pinning"].contains(&id);
+        let looks = self.looks.taken.iter().enumerate();
+        let looks = looks.filter(move |(_, taken)| !ignores_guesses || sees_objects(taken));
+        let all = looks.flat_map(|(look, taken)| taken.report.findings.iter().map(move |one| (look, one)));
+        all.filter(move |(_, finding)| illness(&finding.id) == id)
+            .map(move |(look, finding)| (look, Finding { id: id.to_owned(), ..finding.clone() }))
+    }
+
+    /// Whether a look at the composition of the heap was taken to its end that looks at objects where there are holes.
+    pub(crate) fn has_seen_holes(&self) -> bool {
+        let mut looks = self.looks.taken.iter().filter(|taken| taken.id == HEAP_COMPOSITION);
+        looks.any(|taken| !taken.cut_short && sees_objects(taken))
     }
 
     /// What closer looks found, at a cost.
@@ -143,9 +187,9 @@ impl Case<'_> {
         self.found(id).into_iter().map(|finding| Verdict { finding, cost }).collect()
     }
 
-    /// Whether a closer look was taken: then what it did not find is not there.
+    /// Whether a closer look was taken to its end: then what it did not find is not there.
     pub(crate) fn has_look(&self, id: &str) -> bool {
-        self.looks.report(id).is_some()
+        self.looks.is_complete(id)
     }
 
     /// The part of the process's processor time, in per cent of what it could use.

@@ -10,14 +10,27 @@ use super::{Case, Verdict};
 
 /// Where the framework's regular expressions live.
 const REGEX: &str = "System.Text.RegularExpressions.";
+/// What of them makes expressions.
+const MAKING: &[&str] = &[
+    "Regex..ctor",
+    "Regex..cctor",
+    "Regex.Init",
+    "RegexParser.",
+    "RegexWriter.",
+    "RegexCompiler.",
+    "RegexLWCGCompiler.",
+    "RegexCache.",
+];
 
-/// Whether a hot method is hot because of regular expressions.
+/// Whether a hot method is hot because regular expressions match.
 pub(super) fn is_regex(finding: &Finding) -> bool {
-    finding.evidence.iter().any(|evidence| evidence.seen.starts_with(REGEX))
+    let called = finding.evidence.iter().filter_map(|evidence| evidence.seen.strip_prefix(REGEX));
+    called.into_iter().any(|method| !MAKING.iter().any(|making| method.starts_with(making)))
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
-    let hot = case.found("hot-method").into_iter().filter(is_regex);
+    // Only the looks at processors say what a method calls, and one of them at most is taken.
+    let hot = case.all_found("hot-method").map(|(_, finding)| finding).filter(is_regex);
     hot.map(|mut finding| {
         let name = finding.culprit.as_ref().map(|culprit| culprit.name.clone()).unwrap_or_default();
         finding.id = "regex-backtracking".to_owned();

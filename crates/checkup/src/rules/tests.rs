@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::signs::{Container, Course, Descriptors, System};
+use crate::signs::{Container, Course, Descriptors, RuntimeSigns, System};
 
 /// The stable ids: scripts depend on them.
 const STABLE: &[&str] = &[
@@ -42,14 +42,6 @@ fn the_ids_are_stable() {
 }
 
 #[test]
-fn every_rule_has_its_page() {
-    let page = include_str!("../../../../docs/checkup.md");
-    for rule in RULES {
-        assert!(page.contains(&format!("### {}\n", rule.id)), "docs/checkup.md does not explain {}", rule.id);
-    }
-}
-
-#[test]
 fn every_patient_has_an_illness_that_a_rule_knows() {
     for patient in testbed::patients().iter().filter(|patient| patient.kind == testbed::Kind::Illness) {
         for id in &patient.findings {
@@ -83,7 +75,7 @@ fn no_rule_knows_a_test_program() {
 }
 
 /// A process of which nothing is known but its number.
-fn somebody() -> DotnetProcess {
+pub(super) fn somebody() -> DotnetProcess {
     DotnetProcess {
         pid: model::ProcessId(7),
         pid_inside: 7,
@@ -110,10 +102,18 @@ fn somebody() -> DotnetProcess {
     }
 }
 
+fn findings(signs: &Signs, process: &DotnetProcess) -> Vec<Finding> {
+    let looks = Looks::default();
+    let case = Case { signs, looks: &looks, process, redaction: Redaction::Off };
+    RULES.iter().flat_map(|rule| (rule.judge)(&case)).map(|verdict| verdict.finding).collect()
+}
+
 fn ids(signs: &Signs) -> Vec<String> {
-    let (looks, process) = (Looks::default(), somebody());
-    let case = Case { signs, looks: &looks, process: &process, redaction: Redaction::Off };
-    RULES.iter().flat_map(|rule| (rule.judge)(&case)).map(|verdict| verdict.finding.id).collect()
+    findings(signs, &somebody()).into_iter().map(|finding| finding.id).collect()
+}
+
+fn titles(signs: &Signs) -> Vec<String> {
+    findings(signs, &somebody()).into_iter().map(|finding| finding.title).collect()
 }
 
 #[test]
@@ -143,6 +143,28 @@ fn open_files_that_only_grow_are_a_leak_and_waves_are_none() {
 }
 
 #[test]
+fn descriptors_are_called_by_their_kind() {
+    let seen = |open: Descriptors, at_first| {
+        let open = Descriptors { total: 60, limit: Some(1024), ..open };
+        let course = Course(vec![20, 30, 40, 50, 60]);
+        let system = System { open: course, descriptors: Some(open), at_first, ..System::default() };
+        titles(&Signs { system: Some(system), ..Signs::default() })
+    };
+    let said = |kind: &str| [format!("Open {kind} become more and more: 60 now")];
+    let sockets = Descriptors { files: 12, sockets: 48, ..Descriptors::default() };
+    assert_eq!(seen(sockets, (12, 8)), said("sockets"));
+    let pipes = Descriptors { files: 12, sockets: 8, pipes: 40, ..Descriptors::default() };
+    assert_eq!(seen(pipes, (12, 8)), said("descriptors"));
+}
+
+#[test]
+fn processes_that_the_kernel_killed_come_before_what_is_left() {
+    let container = Container { memory_used: Some(400), memory_limit: Some(1000), ..Container::default() };
+    let signs = Signs { container, killed: 2, ..Signs::default() };
+    assert_eq!(titles(&signs), ["The kernel killed 2 processes of the container for lack of memory"]);
+}
+
+#[test]
 fn limits_of_the_container_are_seen() {
     let container = |used, limit| Container {
         memory_used: Some(used),
@@ -167,8 +189,35 @@ fn the_server_collector_in_a_small_container_is_a_setting() {
 }
 
 #[test]
+fn a_collector_that_adapts_its_heaps_is_no_setting() {
+    let process = |version: &str| DotnetProcess { runtime_version: Some(version.to_owned()), ..somebody() };
+    let mut told = RuntimeSigns::default();
+    told.heaps = Some(16);
+    let mut signs = Signs { runtime: Some(told), ..Signs::default() };
+    signs.container.memory_limit = Some(512 << 20);
+    assert_eq!(findings(&signs, &process("8.0.1")).len(), 1);
+    assert!(findings(&signs, &process("9.0.1")).is_empty());
+    // A number of heaps that was asked for stays.
+    signs.surroundings.settings = vec![("gcheapcount".to_owned(), "10".to_owned())];
+    assert_eq!(findings(&signs, &process("9.0.1")).len(), 1);
+}
+
+#[test]
 fn a_forgotten_profiler_is_only_worth_knowing() {
     let mut signs = Signs::default();
     signs.surroundings.profiler = Some("/opt/apm.so".to_owned());
     assert_eq!(ids(&signs), ["left-on"]);
+}
+
+#[test]
+fn missing_tiers_are_only_worth_knowing() {
+    let mut signs = Signs::default();
+    signs.surroundings.settings = vec![("tieredcompilation".to_owned(), "0".to_owned())];
+    let (looks, process) = (Looks::default(), somebody());
+    let case = Case { signs: &signs, looks: &looks, process: &process, redaction: Redaction::Off };
+    let said = jit_storm::judge(&case);
+    assert_eq!(said.len(), 1);
+    assert_eq!((said[0].finding.id.as_str(), said[0].finding.severity), ("jit-storm", model::Severity::Info));
+    signs.surroundings.settings = vec![("tieredcompilation".to_owned(), "1".to_owned())];
+    assert!(ids(&signs).is_empty());
 }

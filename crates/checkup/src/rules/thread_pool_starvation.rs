@@ -1,8 +1,8 @@
 //! `thread-pool-starvation`: work waits because all threads of the pool are blocked.
 //!
 //! For: the pool itself says that none of its threads took work for half a second (it then adds one), or its queue never was
-//! empty while its threads used no processor. Against: threads that are busy computing: then processors are missing, not
-//! threads.
+//! empty while its threads used no processor. Against: threads that compute, or would if others did not have the processors: then
+//! processors are missing, not threads.
 
 use model::{Confidence, Finding, Severity};
 
@@ -15,11 +15,26 @@ const LEAST_STARVATIONS: u64 = 2;
 const LEAST_QUEUE: f64 = 1.0;
 /// If the process uses more of its processors than this, in per cent, its threads are not blocked, but busy.
 const BUSY: f64 = 70.0;
+/// Threads that wait for a processor at any time, on average, from which processors are missing. Blocked threads want none.
+const READY: f64 = 2.0;
+/// And of the time in which threads could run, the part in which they had none, in per cent.
+const CROWDED: f64 = 50.0;
 /// Requests that take half a second more, each.
 const COST: f64 = 90.0;
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
-    let found = case.adopt("thread-pool-starvation", COST);
+    let mut found = case.adopt("thread-pool-starvation", COST);
+    let system = case.signs.system.as_ref();
+    if let Some(system) =
+        system.filter(|system| system.ready() >= READY && system.starved_percent() >= CROWDED)
+    {
+        let words = format!("{:.0} of its threads wait for a processor at any time", system.ready());
+        for verdict in &mut found {
+            verdict.finding.severity = Severity::Info;
+            verdict.finding.confidence = Confidence::Low;
+            verdict.finding = verdict.finding.clone().evidence("Against it", words.clone());
+        }
+    }
     if !found.is_empty() || case.has_look("thread-pool") {
         return found;
     }

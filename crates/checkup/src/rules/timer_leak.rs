@@ -18,7 +18,7 @@ const COST: f64 = 15.0;
 pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
     let found = case.adopt("timer-leak", COST);
     let counted = case.signs.told().and_then(|told| told.counter("active-timer-count"));
-    let Some(timers) = counted.filter(|_| found.is_empty()) else { return found };
+    let Some(timers) = counted.filter(|_| found.is_empty() && !case.has_look("timers")) else { return found };
     let (first, last) = (timers.0.first().copied().unwrap_or(0.0), timers.last());
     let grows = timers.0.windows(2).all(|pair| pair.first() <= pair.last());
     if last < MANY && !(last >= SOME && grows && last - first >= GROWTH) {

@@ -11,6 +11,8 @@ const NO_LIMIT: u64 = 1 << 60;
 /// Limits of a control group at one moment. All of it is unknown where there is no such group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Container {
+    /// Whether its group could be looked at.
+    pub is_known: bool,
     /// Memory that it may use, in bytes; the tightest of it and the groups around it.
     pub memory_limit: Option<u64>,
     /// Memory in use, in bytes, without the file cache that can be given up at once.
@@ -46,6 +48,7 @@ impl Container {
     }
 
     fn read_v2(&mut self, folders: &[PathBuf]) {
+        self.is_known |= !folders.is_empty();
         for folder in folders {
             let limit = number(&folder.join("memory.max"));
             if limit.is_some() && limit < self.memory_limit.or(Some(u64::MAX)) {
@@ -67,6 +70,7 @@ impl Container {
     }
 
     fn read_v1(&mut self, controller: &str, folders: &[PathBuf]) {
+        self.is_known |= !folders.is_empty();
         for folder in folders {
             match controller {
                 "memory" => {
@@ -83,8 +87,9 @@ impl Container {
                 "cpu" => {
                     let quota = number(&folder.join("cpu.cfs_quota_us"));
                     let period = number(&folder.join("cpu.cfs_period_us")).filter(|period| *period > 0);
-                    if let (Some(quota), Some(period)) = (quota, period) {
-                        self.processors = Some(quota as f64 / period as f64);
+                    let quota = quota.zip(period).map(|(quota, period)| quota as f64 / period as f64);
+                    if quota.is_some_and(|quota| self.processors.is_none_or(|known| quota < known)) {
+                        self.processors = quota;
                         self.periods = field(&folder.join("cpu.stat"), "nr_periods").unwrap_or(0);
                         self.throttled = field(&folder.join("cpu.stat"), "nr_throttled").unwrap_or(0);
                     }
@@ -148,6 +153,24 @@ mod tests {
             folders(Path::new("/"), "/proc/self"),
             [Path::new("/proc/self"), Path::new("/proc"), Path::new("/")]
         );
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let groups = tempfile::tempdir().unwrap();
+        let inner = groups.path().join("pod/container");
+        fs::create_dir_all(&inner).unwrap();
+        let write = |folder: &Path, quota: &str, periods: &str| {
+            fs::write(folder.join("cpu.cfs_quota_us"), quota).unwrap();
+            fs::write(folder.join("cpu.cfs_period_us"), "100000").unwrap();
+            fs::write(folder.join("cpu.stat"), format!("nr_periods {periods}\nnr_throttled 3\n")).unwrap();
+        };
+        write(&inner, "50000", "70");
+        write(&groups.path().join("pod"), "400000", "90");
+        write(groups.path(), "-1", "0");
+        let mut found = Container::default();
+        found.read_v1("cpu", &folders(groups.path(), "/pod/container"));
+        assert_eq!((found.processors, found.periods), (Some(0.5), 70));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! ```text
 //! /proc at some moments ---+
 //! control group, twice ----+--> Signs --> rules; which closer looks; the table of vital signs
-//! one event session -------+
+//! event sessions ----------+
 //! ```
 
+mod calls;
+mod connections;
 mod container;
 mod runtime;
 mod surroundings;
@@ -13,20 +15,61 @@ mod system;
 mod table;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use diagnostics_ipc::IpcError;
 use discovery::{DotnetProcess, Reach};
 use event_session::Going;
+use gc_memory::GcMemory;
+use heap_collector::Expected;
+use heap_graph::Generation;
 use process_view::TaskState;
 use profilers::{Control, Stop};
 
+use crate::clock::Stragglers;
+
+pub use connections::Connections;
 pub use container::Container;
-pub use runtime::{Pauses, RuntimeSigns, Values};
-pub use surroundings::{Surroundings, is_on};
+pub use runtime::{RuntimeSigns, Values};
+pub use surroundings::{Surroundings, hexadecimal, is_on};
 pub use system::{Course, Descriptors, Moment, System};
 
 /// Between two looks at /proc.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// How long the runtime may take to end its session. It takes milliseconds; a process without a processor to run on, longer.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Before a process is believed to stand still: one that is traced or held back does so for moments.
+const GLANCE: Duration = Duration::from_millis(60);
+/// How often in a row it must have been seen so, if it was seen so often.
+const STILL: usize = 3;
+/// Why something is missing that a fault of ours took away; it has been printed.
+pub(crate) const FAULT: &str = "drdotnet itself failed at it, which is a fault to be reported";
+
+/// The state of a process that stands still, if it did at all of the last moments.
+fn frozen(moments: &[Moment]) -> Option<TaskState> {
+    let last = moments.iter().rev().take(STILL).map(|moment| moment.state);
+    last.clone().all(surroundings::is_frozen).then(|| last.clone().next()).flatten()
+}
+
+/// Bytes in which objects lie now, and large ones among them; none while a collection has them in disorder.
+fn objects_bytes(heap: &GcMemory) -> Option<(u64, u64)> {
+    let layout = heap.heap();
+    let bytes = |wanted: &dyn Fn(Generation) -> bool| {
+        let ranges = layout.ranges.iter().filter(|range| wanted(range.generation));
+        ranges.map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
+    };
+    (!layout.in_disorder).then(|| (bytes(&|_| true), bytes(&|generation| generation == Generation::Large)))
+}
+
+/// How a process in another pid namespace can be seen.
+pub(crate) const SHARE_NAMESPACE: &str =
+    "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod";
+
+/// Descriptors that a process needs to be asked: one for each session, some for the agent.
+const DESCRIPTORS_TO_ASK: u64 = 24;
 
 /// Something that could not be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +89,10 @@ pub struct Signs {
     pub window: Duration,
     /// What /proc says.
     pub system: Option<System>,
+    /// Its TCP connections, at the end.
+    pub connections: Connections,
+    /// Sockets that the other side had closed at the start, and that it has still open at the end.
+    pub half_closed: u64,
     /// Limits of its control group, at the end.
     pub container: Container,
     /// Periods of the window in which it was denied a processor, in per cent.
@@ -56,63 +103,118 @@ pub struct Signs {
     pub surroundings: Surroundings,
     /// What the runtime says.
     pub runtime: Option<RuntimeSigns>,
+    /// Outgoing HTTP calls and database commands.
+    pub(crate) calls: calls::Calls,
     /// State of its main thread, when it stands still.
     pub frozen: Option<TaskState>,
     /// Whether it ended within the window.
     pub exited: bool,
     /// Whether the user wants the report now.
     pub cancelled: bool,
+    /// Descriptors that it could open before its limit, at the start.
+    pub spare_descriptors: Option<u64>,
     /// What could not be looked at.
     pub unseen: Vec<Unseen>,
+    /// Bytes in which its objects lie, at the moments of the window; empty where nobody can look from outside.
+    pub managed: Course,
+    /// Those of large objects among them.
+    pub large: Course,
+    /// Objects that wait for their finalizer, at the end of the window; none where nobody can look from outside.
+    pub waiting_for_finalizer: Option<u64>,
+    /// What a look at its heap would take, once somebody wants to know.
+    pub(crate) heap: OnceLock<Expected>,
 }
 
+/// What a session asks when it has to wait.
+type Heed<'a> = dyn FnMut(event_session::Waiting) -> Going + 'a;
+
 impl Signs {
-    /// Looks at a process for a while.
-    pub fn take(process: &DotnetProcess, window: Duration, control: &dyn Control) -> Signs {
+    /// Looks at a process for a while. A session that does not end is left to itself, among the stragglers.
+    pub fn take(
+        process: &DotnetProcess,
+        window: Duration,
+        control: &dyn Control,
+        stragglers: &mut Stragglers,
+    ) -> Signs {
         let begin = Instant::now();
         let mut signs = Signs { surroundings: Surroundings::of(process), ..Signs::default() };
-        let before = Container::of(process.pid);
-        let stop = AtomicBool::new(false);
-        let mut moments = Vec::new();
-        let frozen = |moments: &[Moment]| {
-            let state = moments.last().map(|moment: &Moment| moment.state)?;
-            surroundings::is_frozen(state).then_some(state)
-        };
-        moments.extend(Moment::of(process.pid).filter(|_| process.visible));
-        let asks = process.reach == Reach::Ready && frozen(&moments).is_none();
-        let told = std::thread::scope(|scope| {
-            let session =
-                asks.then(|| scope.spawn(|| runtime::listen(process, |waiting| heed(&stop, waiting))));
-            while begin.elapsed() < window {
-                control.progress(begin.elapsed(), window, "vital signs");
-                let left = window.saturating_sub(begin.elapsed());
-                signs.cancelled = control.wait(left.min(BETWEEN_LOOKS)) == Stop::Cancelled;
-                let moment = Moment::of(process.pid);
-                signs.exited = process.visible && moment.is_none();
-                moments.extend(moment.filter(|_| process.visible));
-                if signs.cancelled || signs.exited {
-                    break;
-                }
-            }
-            stop.store(true, Ordering::Release);
-            session.map(std::thread::ScopedJoinHandle::join)
-        });
-        signs.window = begin.elapsed();
+        // The number of a process that is not shown is that of another here.
+        let pid = process.visible.then_some(process.pid);
+        let before = pid.map(Container::of).unwrap_or_default();
+        let connected = pid.map(Connections::of).unwrap_or_default();
+        let mut moments: Vec<Moment> = pid.and_then(Moment::of).into_iter().collect();
+        if frozen(&moments).is_some() {
+            control.wait(GLANCE);
+            moments.extend(pid.and_then(Moment::of));
+        }
         signs.frozen = frozen(&moments);
-        signs.system = System::between(process.pid, &moments);
-        signs.container = Container::of(process.pid);
-        signs.throttled = signs.container.throttled_percent_since(&before);
-        signs.killed = signs.container.killed.saturating_sub(before.killed);
+        signs.spare_descriptors = moments.first().and_then(Moment::spare_descriptors);
+        let asks = process.reach == Reach::Ready && signs.frozen.is_none() && !signs.lacks_descriptors();
+        let session = asks.then(|| Session::begin(process, |process, heed| runtime::listen(process, heed)));
+        let calls = asks.then(|| Session::begin(process, |process, heed| calls::listen(process, heed)));
+        let heap = pid.and_then(|pid| GcMemory::open(pid).ok());
+        let look = |signs: &mut Signs| {
+            let seen = heap.as_ref().and_then(objects_bytes);
+            signs.managed.0.extend(seen.map(|(all, _)| all));
+            signs.large.0.extend(seen.map(|(_, large)| large));
+        };
+        look(&mut signs);
+        while begin.elapsed() < window {
+            control.progress(begin.elapsed(), window, "vital signs");
+            let left = window.saturating_sub(begin.elapsed());
+            signs.cancelled = control.wait(left.min(BETWEEN_LOOKS)) == Stop::Cancelled;
+            let moment = pid.and_then(Moment::of);
+            signs.exited = pid.is_some() && moment.is_none();
+            moments.extend(moment);
+            look(&mut signs);
+            if signs.cancelled || signs.exited {
+                break;
+            }
+        }
+        let queue = heap.as_ref().and_then(GcMemory::finalizer_queue);
+        signs.waiting_for_finalizer = queue.map(|queue| queue.ready.len() as u64);
+        session.iter().for_each(Session::stop);
+        calls.iter().for_each(Session::stop);
+        let until = Instant::now() + PATIENCE;
+        let told = session.map(|session| session.end(until, stragglers));
+        let calls = calls.map(|session| session.end(until, stragglers));
+        signs.window = begin.elapsed();
         match told {
-            Some(Ok(Ok(told))) => signs.runtime = told,
-            Some(Ok(Err(error))) if !signs.exited => signs.runtime_unseen(&error.to_string()),
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            Some(Ok(Err(_))) => {}
+            Some(Ok(told)) => signs.runtime = told,
+            Some(Err(why)) if !signs.exited => signs.runtime_unseen(&why),
+            Some(Err(_)) => {}
             None => signs.unreached(process),
         }
+        signs.frozen = frozen(&moments);
+        signs.system = System::between(process.pid, &moments);
+        signs.container = pid.map(Container::of).unwrap_or_default();
+        signs.connections = pid.map(Connections::of).unwrap_or_default();
+        signs.half_closed = signs.connections.still_half_closed(&connected);
+        signs.throttled = signs.container.throttled_percent_since(&before);
+        signs.killed = signs.container.killed.saturating_sub(before.killed);
+        // Why not is said already.
+        signs.calls = calls.and_then(Result::ok).unwrap_or_default();
         signs.exited |= signs.runtime.as_ref().is_some_and(|told| told.exited);
         signs.note_unseen(process);
         signs
+    }
+
+    /// Whether it has too few descriptors left to be asked anything.
+    fn lacks_descriptors(&self) -> bool {
+        self.spare_descriptors.is_some_and(|left| left < DESCRIPTORS_TO_ASK)
+    }
+
+    /// Whether the process has been stopped since: then no look got an answer.
+    pub fn look_again(&mut self, process: &DotnetProcess) {
+        let view = process_view::Process::new(process.pid);
+        let glance = |number: usize| {
+            std::thread::sleep(if number == 0 { Duration::ZERO } else { GLANCE });
+            view.stat().ok().map(|stat| stat.state).filter(|state| surroundings::is_frozen(*state))
+        };
+        if process.visible && self.frozen.is_none() {
+            // The first that sees it run is the last.
+            self.frozen = (0..STILL).try_fold(None, |_, number| glance(number).map(Some)).flatten();
+        }
     }
 
     /// The runtime's signs after a window of that length, if they came.
@@ -134,13 +236,19 @@ impl Signs {
             what: "what the runtime tells: collections, exceptions, locks, the pool, and who is to blame"
                 .to_owned(),
             why: why.to_owned(),
-            how: "drdotnet info -p PID   says what is missing".to_owned(),
+            how: "drdotnet info -p PID".to_owned(),
         });
     }
 
     fn unreached(&mut self, process: &DotnetProcess) {
         let why = match &process.reach {
             _ if self.frozen.is_some() => "the process stands still and answers nobody".to_owned(),
+            _ if self.lacks_descriptors() => {
+                let left = self.spare_descriptors.unwrap_or(0);
+                format!(
+                    "it can open only {left} more files or sockets, and a runtime without any may end the process"
+                )
+            }
             Reach::Ready => "the process did not answer".to_owned(),
             Reach::NoAnswer { .. } => {
                 "its diagnostics socket accepts connections, but nobody answers".to_owned()
@@ -160,9 +268,16 @@ impl Signs {
             add(
                 "its threads, processors, memory and descriptors",
                 "it lives in another pid namespace, which /proc does not show here",
-                "share the pid namespace: docker --pid=container:NAME, or shareProcessNamespace in a pod",
+                SHARE_NAMESPACE,
             );
             return;
+        }
+        if self.calls.too_many {
+            add(
+                "how long each outgoing call takes",
+                "there are more than 1,000 a second, and listening to all would cost the program more than 1 % of a processor",
+                "drdotnet run async-hot-paths -p PID   looks at the methods that wait for them",
+            );
         }
         if !self.surroundings.has_environment {
             add(
@@ -173,6 +288,46 @@ impl Signs {
         }
         if self.system.as_ref().is_some_and(|system| system.descriptors.is_none()) {
             add("its open files and sockets", "this user may not list them", "run as its user or as root");
+        }
+    }
+}
+
+/// A session with the runtime, on a thread that nobody has to wait for.
+struct Session<T> {
+    stop: Arc<AtomicBool>,
+    told: std::sync::mpsc::Receiver<Result<T, String>>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl<T: Send + 'static> Session<T> {
+    fn begin(
+        process: &DotnetProcess,
+        listen: impl FnOnce(&DotnetProcess, &mut Heed<'_>) -> Result<T, IpcError> + Send + 'static,
+    ) -> Session<T> {
+        let (sender, told) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asked, process) = (Arc::clone(&stop), process.clone());
+        let thread = std::thread::spawn(move || {
+            let told = listen(&process, &mut |waiting| heed(&asked, waiting));
+            // Nobody listens any more to one that comes too late.
+            drop(sender.send(told.map_err(|error| error.to_string())));
+        });
+        Session { stop, told, thread }
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    fn end(self, until: Instant, stragglers: &mut Stragglers) -> Result<T, String> {
+        self.stop();
+        match self.told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(told) => told,
+            Err(RecvTimeoutError::Timeout) => {
+                stragglers.add(self.thread);
+                Err("the runtime began to tell, and then did not answer any more".to_owned())
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(FAULT.to_owned()),
         }
     }
 }

@@ -24,6 +24,9 @@ const MOST_OPEN: usize = 64;
 /// Our own session makes the runtime compile what it needs for it, within this time.
 const SETTLED: Duration = Duration::from_millis(1500);
 
+/// Increments of a shorter interval than this, in seconds, tell nothing.
+const SHORTEST_INTERVAL: f32 = 0.2;
+
 /// The values of a counter in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values(pub Vec<f64>);
@@ -67,6 +70,12 @@ pub struct RuntimeSigns {
     pub induced: u64,
     /// Pauses for collections.
     pub gc_pauses: Pauses,
+    /// Of their time, that of collections which the program asked for, in nanoseconds.
+    pub forced_ns: u64,
+    /// Of their time, that of young collections which it did not ask for, in nanoseconds.
+    pub young_ns: u64,
+    /// The longest pause of a full collection which it did not ask for, in nanoseconds.
+    pub longest_full_ns: u64,
     /// Stops of all threads for other reasons, by reason.
     pub other_stops: BTreeMap<String, u64>,
     /// The heap after the last collection.
@@ -120,7 +129,13 @@ impl RuntimeSigns {
     /// The part of the window in pauses for collections, in per cent.
     #[must_use]
     pub fn gc_percent(&self) -> f64 {
-        self.gc_pauses.total_ns as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
+        self.percent(self.gc_pauses.total_ns)
+    }
+
+    /// A time as a part of the window, in per cent.
+    #[must_use]
+    pub fn percent(&self, nanoseconds: u64) -> f64 {
+        nanoseconds as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
     }
 
     /// Methods compiled per second: as the runtime counts them, where it does, because events tell only of some.
@@ -139,6 +154,26 @@ impl RuntimeSigns {
         counted.unwrap_or(events)
     }
 
+    /// Bytes of generations 0 to 2 and of large objects after the last collection.
+    #[must_use]
+    pub fn generations(&self) -> Option<[f64; 4]> {
+        if let Some(heap) = &self.heap {
+            let sizes = [heap.gen0_bytes, heap.gen1_bytes, heap.gen2_bytes, heap.large_bytes];
+            return Some(sizes.map(|bytes| bytes as f64));
+        }
+        let last = |name| self.counter(name).map(Values::last);
+        Some([last("gen-0-size")?, last("gen-1-size")?, last("gen-2-size")?, last("loh-size")?])
+    }
+
+    /// Bytes of objects that have outlived a collection; all of the heap where there was none.
+    #[must_use]
+    pub fn lasting_bytes(&self) -> Option<f64> {
+        let old = |heap: &HeapStats| {
+            (heap.gen1_bytes + heap.gen2_bytes + heap.large_bytes + heap.pinned_bytes.unwrap_or(0)) as f64
+        };
+        self.heap.as_ref().map(old).or_else(|| self.heap_bytes())
+    }
+
     /// Bytes on the heap, by what the last collection or the counter says.
     #[must_use]
     pub fn heap_bytes(&self) -> Option<f64> {
@@ -155,6 +190,18 @@ impl RuntimeSigns {
 struct Listener {
     signs: RuntimeSigns,
     open: HashMap<ThreadId, (u64, SuspendReason)>,
+    /// The collection that began last.
+    collecting: Collecting,
+}
+
+/// What a collection is, as far as its pause is counted by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Collecting {
+    #[default]
+    Unknown,
+    Forced,
+    Young,
+    Full,
 }
 
 impl Observer for Listener {
@@ -167,9 +214,13 @@ impl Observer for Listener {
                 }
                 let asked = [GcReason::Induced, GcReason::InducedNotForced, GcReason::InducedCompacting];
                 // A session that asks for a heap says so by its number.
-                if asked.contains(&start.reason) && start.client_sequence.unwrap_or(0) == 0 {
-                    signs.induced += 1;
-                }
+                let is_asked = asked.contains(&start.reason) && start.client_sequence.unwrap_or(0) == 0;
+                signs.induced += u64::from(is_asked);
+                self.collecting = match start.generation.0 {
+                    _ if is_asked => Collecting::Forced,
+                    0 | 1 => Collecting::Young,
+                    _ => Collecting::Full,
+                };
             }
             RuntimeEvent::HeapStats(stats) => signs.heap = Some(*stats),
             RuntimeEvent::GlobalHeapHistory(history) => signs.heaps = Some(history.decision.heaps),
@@ -179,7 +230,9 @@ impl Observer for Listener {
             RuntimeEvent::RestartEnd(_) => self.restarted(seen),
             RuntimeEvent::ExceptionThrown(_) => signs.exceptions += 1,
             RuntimeEvent::ContentionStart(_) => signs.lock_waits += 1,
-            RuntimeEvent::ContentionStop(stop) => signs.lock_waited_ns += stop.nanoseconds.unwrap_or(0.0),
+            RuntimeEvent::ContentionStop(stop) => {
+                signs.lock_waited_ns += stop.nanoseconds.filter(|waited| waited.is_finite()).unwrap_or(0.0);
+            }
             RuntimeEvent::Adjustment(adjustment) if adjustment.reason == AdjustmentReason::Starvation => {
                 signs.starvations += 1;
             }
@@ -187,9 +240,15 @@ impl Observer for Listener {
             RuntimeEvent::EventCounter(counter) => {
                 let value = match counter.reading {
                     CounterReading::Mean { mean, .. } => mean,
-                    CounterReading::Increment(by) => by,
+                    // A timer that is late makes the interval longer.
+                    CounterReading::Increment(by) if counter.interval_seconds >= SHORTEST_INTERVAL => {
+                        by / f64::from(counter.interval_seconds)
+                    }
                     _ => return,
                 };
+                if !value.is_finite() {
+                    return;
+                }
                 let counters = match seen.event.metadata.provider.as_str() {
                     COUNTERS => &mut signs.counters,
                     HTTP => &mut signs.http,
@@ -204,13 +263,31 @@ impl Observer for Listener {
 
 impl Listener {
     fn restarted(&mut self, seen: &Seen<'_>) {
-        let Some((begin, reason)) = self.open.remove(&seen.event.thread()) else { return };
+        if let Some((begin, reason)) = self.open.remove(&seen.event.thread()) {
+            self.stopped(seen.at_ns.saturating_sub(begin), reason);
+        }
+    }
+
+    /// A pause that lasts beyond the window is at least as long as what was seen of it.
+    fn ended(&mut self, window: Duration) {
+        let end = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
+        for (begin, reason) in std::mem::take(&mut self.open).into_values() {
+            self.stopped(end.saturating_sub(begin), reason);
+        }
+    }
+
+    fn stopped(&mut self, length: u64, reason: SuspendReason) {
         if matches!(reason, SuspendReason::Gc | SuspendReason::GcPrepare) {
             let pauses = &mut self.signs.gc_pauses;
-            let length = seen.at_ns.saturating_sub(begin);
             pauses.count += 1;
             pauses.total_ns += length;
             pauses.longest_ns = pauses.longest_ns.max(length);
+            match self.collecting {
+                Collecting::Forced => self.signs.forced_ns += length,
+                Collecting::Young => self.signs.young_ns += length,
+                Collecting::Full => self.signs.longest_full_ns = self.signs.longest_full_ns.max(length),
+                Collecting::Unknown => {}
+            }
         } else {
             *self.signs.other_stops.entry(format!("{reason:?}")).or_default() += 1;
         }
@@ -233,7 +310,8 @@ pub fn listen(
     let providers = vec![runtime, counters(COUNTERS), counters(HTTP)];
     let request =
         TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
-    let driven = observe(&client, &request, Listener::default(), wait)?;
+    let mut driven = observe(&client, &request, Listener::default(), wait)?;
+    driven.value.observer.ended(driven.elapsed);
     let mut signs = driven.value.observer.signs;
     signs.window = driven.elapsed;
     signs.bytes = driven.bytes;

@@ -10,14 +10,16 @@ pub struct Surroundings {
     pub tracer: Option<(u32, String)>,
     /// A profiler that its environment asks the runtime to load: the library or the class id.
     pub profiler: Option<String>,
-    /// Assemblies that its environment asks the runtime to run first.
-    pub startup_hooks: Option<String>,
+    /// Whether the library of that profiler is loaded, when that can be told.
+    pub profiler_is_loaded: Option<bool>,
+    /// Threads of the server collector: one for each heap, in the foreground.
+    pub collector_threads: usize,
     /// Settings of the runtime in its environment, by their name without prefix, in lower case.
     pub settings: Vec<(String, String)>,
     /// Processors of the machine that it may run on.
     pub processors: Option<u32>,
-    /// Memory of the machine, in bytes.
-    pub machine_memory: Option<u64>,
+    /// Whether the kernel refuses this user samples of it.
+    pub no_samples: bool,
     /// Whether this user could read its environment.
     pub has_environment: bool,
 }
@@ -30,10 +32,13 @@ impl Surroundings {
         let mut found = Surroundings::default();
         if process.visible {
             found.tracer = view.status().ok().and_then(|status| status.tracer).map(|tracer| {
+                let tracer = whole_process(tracer);
                 let name = Process::new(model::ProcessId(tracer)).stat().map(|stat| stat.name);
                 (tracer, name.unwrap_or_default())
             });
             found.processors = allowed_processors(process);
+            found.no_samples = !profilers::kernel::is_granted(process.pid);
+            found.collector_threads = threads_called(process, SERVER_COLLECTOR);
         }
         let environment = view.environment().ok().filter(|_| process.visible);
         found.has_environment = environment.is_some();
@@ -44,8 +49,7 @@ impl Surroundings {
         if !profiling {
             found.profiler = None;
         }
-        found.machine_memory =
-            std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
+        found.profiler_is_loaded = found.profiler.as_deref().and_then(|path| is_loaded(process, path));
         found
     }
 
@@ -57,7 +61,6 @@ impl Surroundings {
             return;
         };
         match rest {
-            "STARTUP_HOOKS" => self.startup_hooks = Some(value).filter(|value| !value.is_empty()),
             // The path says more than the class id.
             "PROFILER_PATH" | "PROFILER_PATH_64" => self.profiler = Some(value),
             "PROFILER" => self.profiler = self.profiler.take().or(Some(value)),
@@ -73,17 +76,47 @@ impl Surroundings {
     }
 }
 
+/// The runtime calls the threads of the server collector so.
+const SERVER_COLLECTOR: &str = ".NET Server GC";
+
+fn threads_called(process: &DotnetProcess, wanted: &str) -> usize {
+    let tasks = Process::new(process.pid).tasks().into_iter().flatten();
+    let name = |id| std::fs::read_to_string(format!("/proc/{}/task/{id}/comm", process.pid));
+    tasks.filter(|task| name(task.id).is_ok_and(|name| name.trim_end() == wanted)).count()
+}
+
+/// Whether a library is mapped, by its file name: the path may be another within its container. Unknown for a class id, and
+/// where the maps may not be read.
+fn is_loaded(process: &DotnetProcess, path: &str) -> Option<bool> {
+    let name = path.rsplit_once('/')?.1;
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", process.pid)).ok()?;
+    // A file that was replaced since is the one that was loaded all the same.
+    Some(maps.lines().any(|line| line.trim_end_matches(" (deleted)").rsplit('/').next() == Some(name)))
+}
+
 /// Whether a setting is switched on; the runtime reads numbers as hexadecimal.
 #[must_use]
 pub fn is_on(value: &str) -> bool {
-    u64::from_str_radix(value.trim_start_matches("0x"), 16).is_ok_and(|number| number != 0)
-        || value.eq_ignore_ascii_case("true")
+    hexadecimal(value).is_some_and(|number| number != 0) || value.eq_ignore_ascii_case("true")
+}
+
+/// A number as the runtime reads it from the environment.
+#[must_use]
+pub fn hexadecimal(value: &str) -> Option<u64> {
+    u64::from_str_radix(value.trim_start_matches("0x"), 16).ok()
 }
 
 /// Whether the process stands still, and by whom.
 #[must_use]
 pub fn is_frozen(state: TaskState) -> bool {
     matches!(state, TaskState::Stopped | TaskState::Traced)
+}
+
+/// The process of a thread: the kernel names the thread that traces.
+fn whole_process(thread: u32) -> u32 {
+    let text = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let group = text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    group.unwrap_or(thread)
 }
 
 /// The number of processors in `Cpus_allowed_list`, such as `0-3,6`.
@@ -99,11 +132,6 @@ fn count_processors(list: &str) -> u32 {
         (last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)?).checked_add(1)
     };
     list.split(',').filter_map(range).sum()
-}
-
-fn total_memory(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -129,10 +157,5 @@ mod tests {
         assert_eq!(found.profiler.as_deref(), Some("/opt/apm.so"));
         assert_eq!(found.settings.len(), 2);
         assert!(is_on("1") && is_on("0x1") && !is_on("0") && !is_on(""));
-    }
-
-    #[test]
-    fn the_machine_has_memory() {
-        assert_eq!(total_memory("MemTotal:  2048 kB\n"), Some(2 << 20));
     }
 }

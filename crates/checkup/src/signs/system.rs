@@ -5,10 +5,14 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use model::{ProcessId, ThreadId};
-use process_view::{Process, ProcessorTime, TaskState};
+use process_view::{Clock, Process, ProcessorTime, TaskState};
 
 /// Descriptors whose targets are read; all of them are counted.
 const MOST_LINKS: usize = 20_000;
+
+/// The runtime calls the threads so that talk to tools or send them events (.NET 5), and by mistake one that waits for profilers to
+/// leave, once there was one.
+const SENDER: &str = ".NET EventPipe";
 
 /// Open descriptors by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +76,9 @@ pub struct Moment {
     /// State of its main thread.
     pub state: TaskState,
     threads: BTreeMap<ThreadId, ProcessorTime>,
-    states: (u64, u64),
+    senders: Vec<ThreadId>,
+    /// Processor time of all threads, those that have ended among them, in ticks.
+    ticks: u64,
     resident: Option<u64>,
     descriptors: Option<Descriptors>,
 }
@@ -81,28 +87,49 @@ impl Moment {
     /// Looks. `None` when the process is gone, or not shown.
     pub fn of(pid: ProcessId) -> Option<Moment> {
         let process = Process::new(pid);
-        let state = process.stat().ok()?.state;
-        if matches!(state, TaskState::Zombie | TaskState::Dead) {
+        let whole = process.stat().ok()?;
+        if matches!(whole.state, TaskState::Zombie | TaskState::Dead) {
             return None;
         }
-        let (mut running, mut in_kernel) = (0, 0);
         let mut threads = BTreeMap::new();
+        let mut senders = Vec::new();
         for task in process.tasks().ok()? {
-            match task.stat().map(|stat| stat.state) {
-                Ok(TaskState::Running) => running += 1,
-                Ok(TaskState::DiskSleep) => in_kernel += 1,
-                _ => {}
+            if task.stat().is_ok_and(|stat| stat.name == SENDER) {
+                senders.push(task.id);
             }
             threads.insert(task.id, task.processor_time().unwrap_or_default());
         }
         Some(Moment {
             at: Instant::now(),
-            state,
+            state: whole.state,
             threads,
-            states: (running, in_kernel),
+            senders,
+            ticks: whole.user_ticks.saturating_add(whole.system_ticks),
             resident: process.status().ok().and_then(|status| status.resident_bytes),
             descriptors: Descriptors::read(pid),
         })
+    }
+}
+
+impl Moment {
+    /// Descriptors that the process could still open.
+    pub fn spare_descriptors(&self) -> Option<u64> {
+        let open = self.descriptors.as_ref()?;
+        Some(open.limit?.saturating_sub(open.total))
+    }
+
+    /// Processor time of the threads that send events, in nanoseconds.
+    fn sending_ns(&self) -> Option<u64> {
+        let used = self.senders.iter().filter_map(|id| self.threads.get(id));
+        used.map(|used| used.ran_ns).reduce(u64::saturating_add)
+    }
+
+    /// Threads that sent events at this moment and have been at it since. The first is the server that tools talk to.
+    fn sending_until(&self, last: &Moment) -> usize {
+        let server = self.senders.iter().min();
+        let ran = |moment: &Moment, id| moment.threads.get(id).map(|used| used.ran_ns);
+        let others = self.senders.iter().filter(|id| Some(*id) != server);
+        others.filter(|id| ran(last, id) > ran(self, id)).count()
     }
 }
 
@@ -121,6 +148,12 @@ impl Course {
     #[must_use]
     pub fn growth(&self) -> u64 {
         self.last().saturating_sub(self.0.first().copied().unwrap_or(0))
+    }
+
+    /// How much of that came in the second half.
+    #[must_use]
+    pub fn growth_of_second_half(&self) -> u64 {
+        self.last().saturating_sub(self.0.get(self.0.len() / 2).copied().unwrap_or(0))
     }
 
     /// Whether it went up more often than down: for memory, which collections make a little smaller now and then.
@@ -149,20 +182,22 @@ pub struct System {
     pub ran_ns: u64,
     /// Time in which its threads were ready but had no processor, in nanoseconds.
     pub ready_ns: u64,
+    /// Of the processor time, that of threads that send events, to us or to others, where they have a name (.NET 5).
+    pub for_us_ns: Option<u64>,
+    /// Threads of the runtime that record events or send them to other tools.
+    pub listeners: usize,
     /// The busiest thread, and what it used of one processor, in per cent.
     pub busiest: Option<(String, f64)>,
     /// Its threads.
     pub threads: Course,
-    /// Of these, running at the last moment.
-    pub running: u64,
-    /// Of these, waiting inside the kernel without a way out at the last moment.
-    pub in_kernel: u64,
     /// Resident memory.
     pub resident: Course,
     /// Open descriptors; empty if this user may not see them.
     pub open: Course,
     /// Open descriptors at the last moment.
     pub descriptors: Option<Descriptors>,
+    /// Open files and sockets at the first moment.
+    pub at_first: (u64, u64),
 }
 
 impl System {
@@ -184,6 +219,15 @@ impl System {
                 busiest = (ran, Some(*id));
             }
         }
+        // Threads that have ended are in the ticks of the process, which are coarser.
+        let ticks = last.ticks.saturating_sub(first.ticks);
+        let all = Clock::now().duration(ticks);
+        system.ran_ns = system.ran_ns.max(u64::try_from(all.as_nanos()).unwrap_or(u64::MAX));
+        // It is gone when the session is.
+        let before = first.sending_ns().unwrap_or(0);
+        let most = moments.iter().filter_map(Moment::sending_ns).max();
+        system.for_us_ns = most.map(|most| most.saturating_sub(before));
+        system.listeners = first.sending_until(last);
         let share = busiest.0 as f64 / window.as_nanos() as f64 * 100.0;
         system.busiest = busiest.1.map(|id| (thread_name(pid, id), share));
         let course = |of: &dyn Fn(&Moment) -> Option<u64>| Course(moments.iter().filter_map(of).collect());
@@ -191,14 +235,29 @@ impl System {
         system.resident = course(&|moment| moment.resident);
         system.open = course(&|moment| moment.descriptors.as_ref().map(|open| open.total));
         system.descriptors.clone_from(&last.descriptors);
-        (system.running, system.in_kernel) = last.states;
+        system.at_first = first.descriptors.as_ref().map_or((0, 0), |open| (open.files, open.sockets));
         Some(system)
+    }
+
+    /// How many more files and sockets are open than at the start.
+    #[must_use]
+    pub fn opened(&self) -> (u64, u64) {
+        let (files, sockets) = self.at_first;
+        self.descriptors
+            .as_ref()
+            .map_or((0, 0), |open| (open.files.saturating_sub(files), open.sockets.saturating_sub(sockets)))
     }
 
     /// Processors used, in per cent of one.
     #[must_use]
     pub fn cpu_percent(&self) -> f64 {
         self.ran_ns as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
+    }
+
+    /// How many of its threads waited for a processor at any time, on average.
+    #[must_use]
+    pub fn ready(&self) -> f64 {
+        self.ready_ns as f64 / (self.window.as_nanos() as f64).max(1.0)
     }
 
     /// Of the time in which its threads could run, the part in which they had no processor, in per cent.
@@ -232,11 +291,35 @@ mod tests {
     }
 
     #[test]
+    fn only_threads_that_send_are_listened_to() {
+        // The server, one that never runs, one that does, and one that began within the window: our own.
+        let moment = |senders: &[(u32, u64)]| {
+            let threads = senders.iter().map(|(id, ran_ns)| {
+                (ThreadId(*id), ProcessorTime { ran_ns: *ran_ns, ..ProcessorTime::default() })
+            });
+            Moment {
+                at: Instant::now(),
+                state: TaskState::Sleeping,
+                threads: threads.collect(),
+                senders: senders.iter().map(|(id, _)| ThreadId(*id)).collect(),
+                ticks: 0,
+                resident: None,
+                descriptors: None,
+            }
+        };
+        let first = moment(&[(10, 5), (20, 7), (30, 9)]);
+        let last = moment(&[(10, 6), (20, 7), (30, 12), (40, 3)]);
+        assert_eq!(first.sending_until(&last), 1);
+        assert_eq!(last.sending_ns(), Some(28));
+    }
+
+    #[test]
     fn a_leak_is_told_from_a_wave() {
         assert!(Course(vec![10, 12, 14, 14, 17]).only_grows());
         assert!(!Course(vec![10, 12, 11, 14]).only_grows());
         assert!(!Course(vec![10, 10, 10, 11]).only_grows());
         assert!(!Course(vec![]).only_grows());
         assert_eq!(Course(vec![5, 9]).growth(), 4);
+        assert_eq!(Course(vec![5, 9, 10, 11]).growth_of_second_half(), 1);
     }
 }

@@ -43,7 +43,8 @@ impl Signs {
                 (Some(used), Some(limit)) => {
                     format!("the container uses {} of {}", bytes(used as f64), bytes(limit as f64))
                 }
-                _ => "no limit".to_owned(),
+                _ if self.container.is_known => "no limit".to_owned(),
+                _ => String::new(),
             };
             row("Memory", bytes(system.resident.last() as f64), limit);
         }
@@ -62,23 +63,17 @@ impl Signs {
             row("Pool queue", format!("{:.0}", queue.mean()), threads);
         }
         if let Some(heap) = told.heap_bytes() {
-            let by_generation = told.heap.as_ref().map(|heap| {
-                format!(
-                    "gen 0 {}, gen 1 {}, gen 2 {}, large {}",
-                    bytes(heap.gen0_bytes as f64),
-                    bytes(heap.gen1_bytes as f64),
-                    bytes(heap.gen2_bytes as f64),
-                    bytes(heap.large_bytes as f64)
-                )
-            });
-            row("Heap", bytes(heap), by_generation.unwrap_or_default());
+            row("Heap", bytes(heap), told.generations().map(generations).unwrap_or_default());
         }
         if let Some(allocated) = told.counter("alloc-rate") {
             row("Allocation", format!("{}/s", bytes(allocated.mean())), String::new());
         }
         let [first, second, full] = told.collections;
         let longest = format_duration(std::time::Duration::from_nanos(told.gc_pauses.longest_ns));
-        let counts = format!("{first} of gen 0, {second} of gen 1, {full} full; longest pause {longest}");
+        let counts = match first + second + full {
+            0 => "no collection".to_owned(),
+            _ => format!("{first} of gen 0, {second} of gen 1, {full} full; longest pause {longest}"),
+        };
         row("Time in GC", percent(told.gc_percent()), counts);
         row("Exceptions", rate(told.rate(told.exceptions)), String::new());
         let waited = std::time::Duration::from_secs_f64((told.lock_waited_ns / 1e9).clamp(0.0, 1e9));
@@ -93,5 +88,14 @@ impl Signs {
             let started = told.http_counter("requests-started-rate").map_or(0.0, super::Values::mean);
             row("Outgoing HTTP", format!("{:.1} at once", calls.mean()), format!("{} begun", rate(started)));
         }
+    }
+}
+
+/// Sizes of generations 0 to 2 and of large objects.
+fn generations(sizes: [f64; 4]) -> String {
+    let [first, second, third, large] = sizes.map(bytes);
+    match sizes.iter().sum::<f64>() > 0.0 {
+        true => format!("gen 0 {first}, gen 1 {second}, gen 2 {third}, large {large}"),
+        false => "generations are known after the first collection".to_owned(),
     }
 }

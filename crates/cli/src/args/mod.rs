@@ -3,6 +3,8 @@
 pub mod checkup;
 pub mod counters;
 pub mod cpu_diff;
+#[cfg(test)]
+mod documented;
 pub mod dump;
 pub mod gcdump;
 pub mod heap;

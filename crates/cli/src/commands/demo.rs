@@ -52,7 +52,7 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let progress = Progress::begin(screen, &format!("checkup: examining {} (pid {pid})", process.name));
     let control = UserControl { interrupt: &interrupt, progress: &progress, session: None };
     let leave = Leave { redaction: redaction::chosen(), ..Leave::default() };
-    let report = checkup::examine(&process, leave, &control);
+    let checkup::Examined { report, stragglers } = checkup::examine(&process, leave, &control);
     progress.end();
     say(&reports::terminal::render(&report, &screen.report_style()))?;
 
@@ -61,7 +61,8 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
         Ok(()) => say(&format!("\nThe same as a page for a browser: {}\n", page.display()))?,
         Err(error) => say(&format!("\nNo page for a browser: {}: {error}\n", page.display()))?,
     }
-    drop(target);
+    // The shop is ours: whoever has not ended ends with it.
+    drop((target, stragglers));
     say("The shop has been closed. Now yours: drdotnet checkup -p PID, or --all\n")
 }
 

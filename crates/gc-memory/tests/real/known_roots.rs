@@ -6,7 +6,9 @@ use gc_memory::{CoreHeap, HandleKind};
 use heap_graph::{Generation, NodeId, RootKind};
 use testbed::{Namespaces, Runtime, shared};
 
-use crate::support::{Subject, types_at};
+use heap_collector::Wish;
+
+use crate::support::{Patience, Subject, types_at};
 
 fn vault(runtime: Runtime) -> Subject {
     Subject::start(shared().target("healthy-vault", runtime))
@@ -168,4 +170,17 @@ fn a_process_that_ended_is_said_to_have_no_roots() {
     memory.tell(&raw, &mut builder).expect("nothing is told");
     let error = gc_memory::GcMemory::open(subject.pid()).expect_err("it is gone");
     assert!(error.to_string().contains("does not exist"), "{error}");
+}
+
+#[test]
+fn objects_are_counted_while_the_program_runs() {
+    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        let subject = Subject::start(shared().target("healthy-big-heap", runtime));
+        let counted = subject.open().population().expect("a number");
+        let graph =
+            heap_collector::take(&subject.process, &Wish::default(), &mut Patience).expect("a heap").graph;
+        let (told, about) = (graph.node_count() as u64, counted.objects);
+        assert!(about >= told / 2 && about <= told * 2, "{runtime}: {about} counted, {told} there are");
+        assert!(counted.bytes >= graph.total_size() / 2, "{runtime}: {counted:?}");
+    }
 }

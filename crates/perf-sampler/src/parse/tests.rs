@@ -48,7 +48,7 @@ impl Bytes {
 }
 
 fn body(record: &[u8]) -> Body<'_> {
-    let (origin, body) = parse(record).expect("a record");
+    let (origin, body) = parse(record, Touched::None).expect("a record");
     assert_eq!(origin, ORIGIN);
     let header = Header::parse(*record.first_chunk().unwrap());
     let at = header.time_offset().unwrap();
@@ -78,7 +78,7 @@ fn chain() -> Bytes {
 }
 
 fn registers(bytes: Bytes) -> Bytes {
-    (1..=8).fold(bytes.u64(REGISTERS_64_BIT), Bytes::u64)
+    (0..=8).fold(bytes.u64(REGISTERS_64_BIT), Bytes::u64)
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn mappings_by_build_id_and_by_inode() {
     let Body::Mapped(map) = body(&build_id) else { panic!() };
     assert_eq!(map.key, FileKey::BuildId(&[0xab; 20]));
     let too_long = end(begin().raw(&[21, 0, 0, 0]).raw(&[0xab; 20])).with_trailer(MMAP2, MISC_BIT_14);
-    assert_eq!(parse(&too_long), None);
+    assert_eq!(parse(&too_long, Touched::None), None);
 }
 
 #[test]
@@ -182,7 +182,7 @@ proptest! {
         let body = whole.get(HEADER..whole.len().saturating_sub(cut)).unwrap_or_default();
         let record = Bytes(body.to_vec()).record(SAMPLE, 0);
         if cut > 0 {
-            let stack = parse(&record).and_then(|(_, body)| match body {
+            let stack = parse(&record, Touched::None).and_then(|(_, body)| match body {
                 Body::Sample(sample) => sample.stack(StackCopy::Copied, 127),
                 _ => None,
             });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::attr::DUMMY;
 use crate::granted::{Cause, Granted, Remedy};
-use crate::sampler::preflight_with;
+use crate::sampler::{Sampler, preflight_with};
 use crate::sys::{Linux, RingMemory};
 
 /// A kernel that refuses some events and rings, and otherwise opens harmless ones of our own thread.
@@ -92,6 +92,19 @@ fn refused(kernel: &Refusing, options: &Options) -> (Cause, Vec<Remedy>) {
         Err(SamplerError::Refused { cause, remedies }) => (cause, remedies),
         other => panic!("{other:?}"),
     }
+}
+
+/// Each place is granted alone, but others use up the processor's breakpoints before it begins.
+#[test]
+fn a_sampler_that_gets_no_event_at_all_does_not_begin() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let kernel = Refusing::new(|attr, _| {
+        (attr.is_execution() && ASKED.fetch_add(1, Ordering::Relaxed) > 0).then_some(Errno::NOSPC)
+    });
+    let options = Options { collect: Collect::Places, places: vec![0x1000], ..options() };
+    let answer = Sampler::start_with(Box::new(kernel), &options);
+    let is_said = matches!(&answer, Err(SamplerError::Refused { cause: Cause::Other { .. }, .. }));
+    assert!(is_said, "{answer:?}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Running threads.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{ProcessId, ThreadId};
 use perf_sampler::{
-    KernelFrames, KernelSide, Options, Part, Placement, PlacementWish, Sampler, SamplerError, Scope, Wake,
-    preflight,
+    KernelFrames, KernelSide, Options, Part, Placement, PlacementWish, Sampler, SamplerError, Scope, Trigger,
+    Wake, preflight,
 };
 use testbed::{Namespaces, Runtime, shared};
 
@@ -274,4 +274,29 @@ fn others_are_not_sampled() {
         samples >= 200 && ran_in_all(pid(&other)) - before > Duration::from_secs(1)
     });
     assert_eq!(summary.counts.samples_of_others, 0, "{:?}", summary.counts);
+}
+
+/// The patient touches 96 kB of new memory again and again.
+#[test]
+fn memory_that_is_touched_for_the_first_time_is_seen_where_it_is_asked_about() {
+    if !may_watch_all() {
+        return;
+    }
+    const EVERY: u32 = 16;
+    let target = start("native-memory");
+    let sampler = |but| {
+        let trigger = Trigger::NewMemory { every: EVERY, but };
+        Sampler::start(&Options { trigger, ..options(&target) }).expect("it may sample")
+    };
+    let (story, _) = sample(sampler(Vec::new()), |story| story.samples >= 20);
+    let bytes = u128::from(story.samples) * u128::from(EVERY) * rustix::param::page_size() as u128;
+    assert_eq!(story.sampled.values().sum::<Duration>().as_nanos(), bytes, "a nanosecond for each byte");
+    let mut of_nowhere = sampler(std::iter::once(0..u64::MAX).collect());
+    let begun = Instant::now();
+    while of_nowhere.counts().unasked < 20 {
+        assert!(begun.elapsed() < LONG, "not enough came: {:?}", of_nowhere.counts());
+        of_nowhere.wait(OFTEN).expect("waiting works");
+        of_nowhere.read(&mut |_| {});
+    }
+    assert_eq!((of_nowhere.counts().on_cpu, of_nowhere.counts().broken), (0, 0));
 }

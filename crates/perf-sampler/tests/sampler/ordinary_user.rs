@@ -57,6 +57,7 @@ fn a_sampler_run_by_somebody_else() {
                 Collect::OnCpu => {
                     story.samples >= 100 && ran_in_all(process) - before > Duration::from_millis(100)
                 }
+                Collect::Places => story.samples >= 10,
                 Collect::OffCpu | Collect::Both => left_out || story.waits.len() >= 50,
             });
             let sampled: Duration = story.sampled.values().sum();

@@ -57,6 +57,17 @@ fn a_long_sample_is_as_many_events_as_it_lasts() {
     assert!(times.is_sorted(), "as perf prints them");
 }
 
+#[test]
+fn names_in_parentheses_are_frames_too() {
+    for (name, module) in [("(idle)", None), ("", Some("("))] {
+        let mut profile = profile(Weight::Count, &[(vec![1, 2], 0, 7), (vec![1], 0, 5)]);
+        profile.frames[0].name = name.to_owned();
+        profile.frames[0].module = module.map(str::to_owned);
+        let script = text("perf-script", &profile, Grouping::PerThread);
+        assert_eq!(collapsed(&script).values().sum::<u64>(), 12, "{script}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -70,14 +81,13 @@ proptest! {
         prop_assert_eq!(collapsed(&script), weights(&text("folded", &profile, Grouping::Merged), false));
     }
 
-    // The reader itself panics on some names that are not ASCII, and leaves out those that begin with a parenthesis.
+    // The reader itself panics on some names that are not ASCII.
     #[test]
     fn any_names_leave_every_event_readable(
         name in "[\\x00-\\x7f]{0,30}",
         thread in "[\\x00-\\x7f]{0,20}",
         module in prop::option::of("[\\x00-\\x7f]{0,12}"),
     ) {
-        prop_assume!(!name.trim_start().starts_with('('));
         let mut profile = profile(Weight::Count, &[(vec![1, 2], 0, 7), (vec![2], 0, 5)]);
         profile.threads[0].name = Some(thread);
         profile.frames[0].name = name;

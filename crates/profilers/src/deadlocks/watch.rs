@@ -83,7 +83,7 @@ pub(super) fn watch(run: &Run<'_>, profiler: &'static str) -> Result<(Watched, A
     if let Some(owners) = owners {
         add_fields(&mut locks, &owners, &after.locks);
     }
-    let mut namer = Namer::of(run.process, [after.unnamed.stacks()]);
+    let mut namer = Namer::of(run, [after.unnamed.stacks()]);
     namer.charge(&mut cost);
     let watched = Watched {
         before,

@@ -11,6 +11,8 @@ use crate::ratio::{bytes_words, count_words, fraction, percent, share_words};
 const MEGABYTE: u64 = 1_000_000;
 /// Per cent of the heap from which it is more than a hint.
 const MUCH: f64 = 25.0;
+/// If less of the waste than this, in per cent, is held by more than running methods, that is said.
+const LASTING: f64 = 50.0;
 /// Strings that evidence names.
 const NAMED: usize = 3;
 /// Strings of which less was read are an answer with a hole.
@@ -46,13 +48,19 @@ fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
     if !is_ill {
         return None;
     }
-    let severity = if share >= MUCH { Severity::Warning } else { Severity::Info };
+    // What running methods hold comes and goes.
+    let lasts = percent(seen.lasting, seen.heap_bytes) >= MUCH;
+    let severity = if share >= MUCH && lasts { Severity::Warning } else { Severity::Info };
     let wasted = bytes_words(fraction(seen.wasted));
     let title = format!("{wasted} are copies of strings that are there already");
     let mut finding = Finding::new("duplicate-strings", severity, Confidence::High, title).evidence(
         "Wasted",
         format!("{wasted}, {share:.0} % of the heap, by {} different strings", count_words(seen.repeated)),
     );
+    if percent(seen.lasting, seen.wasted) < LASTING {
+        let passing = bytes_words(fraction(seen.wasted - seen.lasting.min(seen.wasted)));
+        finding = finding.evidence("Passing", format!("{passing} of it is held by running methods alone"));
+    }
     for worst in seen.worst.iter().take(NAMED) {
         let copies = count_words(worst.copies);
         let bytes = bytes_words(fraction(worst.wasted));

@@ -92,6 +92,8 @@ struct Seen {
     heap_bytes: u64,
     /// What all copies but one of each take.
     wasted: u64,
+    /// The part of it that more than running methods hold.
+    lasting: u64,
     /// Different strings of which there are several.
     repeated: u64,
     /// The worst.
@@ -113,9 +115,8 @@ impl Profiler for DuplicateStrings {
 
     fn run(&self, run: &Run<'_>) -> Result<Answer, ProfilerError> {
         let began = Instant::now();
-        let (taken, mut notes) = heap::take(run)?;
-        let mut cost = heap::cost(&[&taken]);
-        let paths = ShortestPaths::of(&taken.graph);
+        let (taken, mut notes, mut cost) = heap::take_or_go_on(run)?;
+        let paths = ShortestPaths::from_lasting_roots(&taken.graph);
         let strings = strings_of(&taken, &paths);
         let top = usize::try_from(run.settings.integer("top")).unwrap_or(usize::MAX);
         let class = string_types(&taken.graph).find_map(|id| taken.handles.get(&id).copied());
@@ -135,7 +136,10 @@ impl Profiler for DuplicateStrings {
             }
         };
         cost.bytes += found.fetched;
-        cost.events += taken.graph.node_count() as u64;
+        // A heap that was handed on has cost nothing here.
+        if cost.pauses.count > 0 {
+            cost.events += taken.graph.node_count() as u64;
+        }
         let seen = Seen { by_agent, ..see(&taken, &paths, &found, top) };
         let end = WindowEnd::Completed;
         let about = About { cost, notes, measured: began.elapsed(), end };
@@ -166,11 +170,22 @@ fn see(taken: &Taken, paths: &ShortestPaths, found: &Found, top: usize) -> Seen 
         string_bytes: found.bytes,
         heap_bytes: alive.map(|node| size_on_heap(graph, node)).sum(),
         wasted: found.wasted(),
+        lasting: lasting(graph, found),
         repeated: found.equal.len() as u64,
         worst: found.equal.iter().take(top).map(|equal| duplicate(graph, paths, equal)).collect(),
         held: held(graph, paths, all, ALL_WAYS).0,
         by_agent: false,
     }
+}
+
+/// What copies take that something else than a running method holds.
+fn lasting(graph: &HeapGraph, found: &Found) -> u64 {
+    let paths = ShortestPaths::without_locals(graph);
+    let of = |equal: &Equal| {
+        let copies = equal.nodes.iter().filter(|node| paths.holder(**node).is_some()).count() as u64;
+        copies.saturating_sub(1).saturating_mul(size_of(equal.letters))
+    };
+    found.equal.iter().map(of).fold(0, u64::saturating_add)
 }
 
 fn duplicate(graph: &HeapGraph, paths: &ShortestPaths, equal: &Equal) -> Duplicate {

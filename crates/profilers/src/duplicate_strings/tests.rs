@@ -51,6 +51,7 @@ fn seen(wasted: u64) -> Seen {
         string_bytes: 12 * MEGABYTE,
         heap_bytes: 40 * MEGABYTE,
         wasted,
+        lasting: wasted,
         repeated: 311,
         worst: vec![
             duplicate(Some("Free and Hanseatic City of Hamburg"), 34, 60_000, vec![held(cache, 60_000)], 0),
@@ -86,6 +87,8 @@ fn some_copies_are_no_illness() {
     assert!(asked(&seen(3_900_000), &[]).findings.is_empty());
     assert!(asked(&seen(4_000_000), &["share=11"]).findings.is_empty());
     assert_eq!(asked(&seen(12 * MEGABYTE), &[]).findings[0].severity, Severity::Warning);
+    let passing = asked(&Seen { lasting: 2 * MEGABYTE, ..seen(12 * MEGABYTE) }, &[]);
+    assert_eq!(passing.findings[0].severity, Severity::Info, "held by running methods");
     assert_eq!(asked(&Seen::default(), &[]).summary, "There are no strings on the heap.");
 }
 

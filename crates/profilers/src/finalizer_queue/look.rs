@@ -194,7 +194,7 @@ type Threads = (Unnamed, MonitorWaits);
 
 fn see_thread(run: &Run<'_>, first: Threads, second: Threads, seen: &mut Seen, cost: &mut Cost) {
     let same = first.0.unmoved(&second.0);
-    let mut namer = Namer::of(run.process, [first.0.stacks(), second.0.stacks()]);
+    let mut namer = Namer::of(run, [first.0.stacks(), second.0.stacks()]);
     let [first, second] = [first, second].map(|(threads, waits)| {
         let mut sight = threads.named(&mut namer);
         waits.tell(&mut sight);

@@ -35,6 +35,19 @@ pub fn take(run: &Run<'_>) -> Result<(Taken, Notes), ProfilerError> {
     take_with(run, Collect::WhenNeeded)
 }
 
+/// The heap that another profiler has just handed on, else as [`take`]; and what it cost.
+pub fn take_or_go_on(run: &Run<'_>) -> Result<(Taken, Notes, Cost), ProfilerError> {
+    let Some(taken) = run.control.handed_on_heap() else {
+        let (taken, notes) = take(run)?;
+        let cost = cost(&[&taken]);
+        return Ok((taken, notes, cost));
+    };
+    let objects = count_words(taken.graph.node_count() as u64);
+    let notes = vec![format!("the heap of {objects} objects is one that was taken a moment before")];
+    let cost = Cost { method: "a heap that was taken a moment before".to_owned(), ..Cost::default() };
+    Ok((taken, notes, cost))
+}
+
 /// The same, with a word on garbage.
 pub fn take_with(run: &Run<'_>, collect: Collect) -> Result<(Taken, Notes), ProfilerError> {
     let wish = Wish { collect, ..wish(run.settings) };

@@ -6,6 +6,7 @@ use heap_graph::Generation;
 use model::{Confidence, Finding, Severity};
 
 use super::causes::{Holes, Pins};
+use super::layout::Layout;
 use super::makers::Suspicion;
 use super::native::Use;
 use super::told::Managed;
@@ -23,7 +24,7 @@ const WORTH_A_LOOK: u64 = 2;
 /// Native memory is out of proportion when it is so many times the managed heap.
 const OUT_OF_PROPORTION: u64 = 4;
 /// Growth below this is not told from chance.
-const LEAST_GROWTH: u64 = 8_000_000;
+const LEAST_GROWTH: u64 = 6_000_000;
 
 /// A heap of the collector's with its holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +61,16 @@ fn matters(managed: &Managed, of: Area, settings: &Settings) -> bool {
 }
 
 /// Whether the objects have to be looked at: holes that matter, or holes that may matter and are not known.
-pub(super) fn needs_objects(managed: &Managed, settings: &Settings) -> bool {
+pub(super) fn needs_objects(managed: &Managed, layout: Option<&Layout>, settings: &Settings) -> bool {
+    let used = |of: Area| {
+        let stretches = of.generations().iter().filter_map(|generation| layout?.stretch(*generation));
+        stretches.map(|stretch| stretch.used).sum::<u64>()
+    };
     [Area::Small, Area::Large].into_iter().any(|of| {
         let (bytes, holes) = area(managed, of);
-        let may_matter =
-            holes.is_none() && bytes >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
+        // Where no collection has told sizes yet, what is used now stands for them.
+        let may_matter = holes.is_none()
+            && bytes.max(used(of)) >= megabytes(settings, "holes").saturating_mul(WORTH_A_LOOK);
         may_matter || matters(managed, of, settings)
     })
 }
@@ -244,6 +250,16 @@ pub(super) fn is_heap_found(seen: &Composition) -> bool {
     now.heap_found && (told < SMALL_HEAP || percent(now.used(Use::ManagedHeap), told) >= LEAST_FOUND)
 }
 
+/// Whether native memory grows as a leak does.
+pub(super) fn grows(seen: &Composition, settings: &Settings) -> bool {
+    is_heap_found(seen)
+        && Growth::of(seen).is_some_and(|growth| {
+            growth.is_steady()
+                && growth.bytes >= LEAST_GROWTH
+                && growth.rate() >= fraction(megabytes(settings, "growth"))
+        })
+}
+
 fn native(seen: &Composition, settings: &Settings) -> Option<Finding> {
     if !is_heap_found(seen) {
         return None;
@@ -251,9 +267,7 @@ fn native(seen: &Composition, settings: &Settings) -> Option<Finding> {
     let now = &seen.looks.last()?.1;
     let growth = Growth::of(seen)?;
     let heap = now.used(Use::ManagedHeap);
-    let grows = growth.is_steady()
-        && growth.bytes >= LEAST_GROWTH
-        && growth.rate() >= fraction(megabytes(settings, "growth"));
+    let grows = grows(seen, settings);
     let is_large = now.native() >= megabytes(settings, "native")
         && now.native() >= heap.saturating_mul(OUT_OF_PROPORTION);
     if !grows && !is_large {
@@ -277,6 +291,16 @@ fn native(seen: &Composition, settings: &Settings) -> Option<Finding> {
                 growth.time.as_secs_f64(),
                 growth.steps.0,
                 growth.steps.1
+            ),
+        );
+    }
+    if let Some(maker) = &seen.touching {
+        finding = finding.culprit(method(&maker.frame)).evidence(
+            "First touched in",
+            format!(
+                "{}: {} of the native memory that came",
+                maker.frame.name,
+                share_words(maker.weight, maker.of)
             ),
         );
     }

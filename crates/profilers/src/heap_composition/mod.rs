@@ -17,6 +17,7 @@ mod native;
 #[cfg(test)]
 mod tests;
 mod told;
+mod touching;
 
 pub use self::beside::memory_of;
 
@@ -29,7 +30,7 @@ use process_view::{Process, ViewError};
 
 use self::causes::Causes;
 use self::layout::{Layout, Reader};
-use self::makers::Makers;
+use self::makers::{Maker, Makers};
 use self::native::Native;
 use self::told::{Managed, Watch};
 use crate::events;
@@ -102,6 +103,8 @@ pub(crate) struct Composition {
     layout: Option<Layout>,
     causes: Option<Causes>,
     makers: Option<Makers>,
+    /// Who touches most of the native memory that is new.
+    touching: Option<Maker>,
     /// Collections while we listened, and full ones among them.
     collections: (u64, u64),
     /// Collections that were forced for this.
@@ -119,10 +122,13 @@ impl Composition {
         let wanted = match run.settings.choice("graph") {
             "yes" => true,
             "no" => false,
-            _ => judge::needs_objects(&seen.managed, run.settings),
+            _ => judge::needs_objects(&seen.managed, seen.layout.as_ref(), run.settings),
         };
         if wanted && seen.end == WindowEnd::Completed {
             seen.explain(run);
+        }
+        if judge::grows(&seen, run.settings) && seen.end == WindowEnd::Completed {
+            seen.find_who_touches(run);
         }
         Ok(seen)
     }
@@ -145,6 +151,7 @@ impl Composition {
             layout: looks.layout,
             causes: None,
             makers: None,
+            touching: None,
             collections: (watched.watcher.collections, watched.watcher.full),
             forced: 0,
             notes,
@@ -152,6 +159,23 @@ impl Composition {
             measured: watched.measured,
             end: watched.end,
         })
+    }
+
+    /// Looks who touches new native memory. Without the rights for it there is nobody to blame.
+    fn find_who_touches(&mut self, run: &Run<'_>) {
+        let view = Process::new(run.process.pid).memory();
+        let ranges = self.layout.as_ref().map_or(&[][..], |layout| &layout.ranges);
+        let others = view.map(|view| native::beside_native(&view, ranges)).unwrap_or_default();
+        match touching::watch(run, others) {
+            Ok((found, cost)) => {
+                self.touching = found;
+                self.cost.method = format!("{}; {}", self.cost.method, cost.method);
+                self.cost.bytes += cost.bytes;
+                self.cost.events += cost.events;
+                self.cost.events_lost += cost.events_lost;
+            }
+            Err(error) => self.notes.push(format!("who makes native memory grow was not seen: {error}")),
+        }
     }
 
     /// Looks at the objects, and at who makes what is in the way. What fails is a note: the rest stands.

@@ -140,6 +140,13 @@ impl Native {
     }
 }
 
+/// Addresses that are for other uses than native memory, those that are only kept free included.
+pub(crate) fn beside_native(view: &MemoryView, heap: &[Range<u64>]) -> Vec<Range<u64>> {
+    let uses = uses(&view.mappings, heap);
+    let others = view.mappings.iter().zip(uses).filter(|(_, its_use)| !its_use.is_native());
+    others.map(|(mapping, _)| mapping.start..mapping.end).collect()
+}
+
 /// An arena of glibc's malloc takes so much, and begins at a multiple of it.
 const ARENA: u64 = 64 << 20;
 /// A guard of a stack is no larger.

@@ -15,7 +15,7 @@ use super::native::{Native, Use};
 use super::told::{Managed, Size, Source};
 use super::{Composition, SPEC, judge};
 use crate::Settings;
-use crate::specimen::{self, frame_at, ids};
+use crate::specimen::{self, frame, frame_at, ids};
 
 const MB: u64 = 1_000_000;
 
@@ -138,6 +138,7 @@ fn composition(managed: Managed, looks: Vec<Native>) -> Composition {
         layout: None,
         causes: None,
         makers: None,
+        touching: None,
         collections: (4, 1),
         forced: 0,
         notes: Vec::new(),
@@ -259,7 +260,7 @@ fn holes_without_pins_are_only_worth_knowing() {
 #[test]
 fn objects_are_looked_at_only_where_holes_must_be_explained() {
     let settings = Settings::new(&SPEC, []).expect("defaults");
-    let needs = |managed: &Managed| judge::needs_objects(managed, &settings);
+    let needs = |managed: &Managed| judge::needs_objects(managed, None, &settings);
     assert!(!needs(&Managed::default()));
     assert!(!needs(&managed(size(400 * MB, 10 * MB), size(300 * MB, 30 * MB))));
     assert!(needs(&managed(size(400 * MB, 10 * MB), size(300 * MB, 130 * MB))));
@@ -269,6 +270,11 @@ fn objects_are_looked_at_only_where_holes_must_be_explained() {
     };
     assert!(!needs(&unknown(99 * MB)));
     assert!(needs(&unknown(100 * MB)));
+    // No collection has told sizes yet, but the large object heap is there.
+    let mut layout = Layout::default();
+    layout.generations[Generation::Large as usize] =
+        Stretch { pieces: 1, used: 100 * MB, committed: 100 * MB };
+    assert!(judge::needs_objects(&Managed::default(), Some(&layout), &settings));
 }
 
 #[test]
@@ -283,6 +289,18 @@ fn native_memory_is_an_illness_when_it_grows_steadily() {
     assert!(!found([100, 118, 119, 119, 119, 119]));
     assert!(!found([100, 101, 102, 103, 104, 105]));
     assert!(!found([110, 108, 106, 104, 102, 100]));
+}
+
+#[test]
+fn who_touches_native_memory_first_is_named() {
+    let heap = managed(size(80 * MB, 10 * MB), size(MB, 0));
+    let looks = [100, 103, 106, 109, 112, 115].map(|mb| native(100 * MB, 20 * MB, mb * MB)).to_vec();
+    let maker = Maker { frame: frame("Video.Frames.Keep", "/app/Video.dll"), weight: 9 * MB, of: 10 * MB };
+    let seen = Composition { touching: Some(maker), ..composition(heap, looks) };
+    let report = report(&seen);
+    let culprit = report.findings[0].culprit.as_ref().map(|culprit| culprit.name.as_str());
+    assert_eq!(culprit, Some("Video.Frames.Keep"));
+    assert!(report.findings[0].evidence.iter().any(|evidence| evidence.seen.contains("90 %")), "{report:?}");
 }
 
 #[test]

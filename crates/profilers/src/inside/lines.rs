@@ -1,10 +1,12 @@
 //! Exact lines: the runtime is asked once to tell of all its code, with its IL maps.
 
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use diagnostics_ipc::{Client, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
+use kernel_collector::SharedCode;
 use model::Cost;
 use runtime_events::{RuntimeEvent, keyword, provider};
 use symbols::{CodeMap, RUNDOWN_FOR_LINES};
@@ -16,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All code of a process.
 pub(crate) struct AllCode {
-    pub(crate) code: CodeMap,
+    code: SharedCode,
+    /// What it took to be told; nothing if another look was.
     pub(super) bytes: u64,
 }
 
@@ -24,6 +27,17 @@ impl AllCode {
     /// Asks the runtime for it. `None` if it does not tell, or not in time.
     pub(crate) fn ask(client: Client) -> Option<AllCode> {
         all_code(client)
+    }
+
+    /// What another look was told.
+    pub(super) fn handed_on(code: SharedCode) -> AllCode {
+        let all = AllCode { code, bytes: 0 };
+        all.lock().settle();
+        all
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, CodeMap> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what it cost.
@@ -55,11 +69,10 @@ pub(super) fn all_code(client: Client) -> Option<AllCode> {
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let started = thread.spawn(move || {
         let driven = observe(&client, &request, Learner(CodeMap::new()), |_| Going::Stop);
-        let _ = tell
-            .send(driven.ok().map(|driven| AllCode { bytes: driven.bytes, code: driven.value.observer.0 }));
+        let _ = tell.send(driven.ok().map(|driven| (driven.bytes, driven.value.observer.0)));
     });
     drop(started.ok()?);
-    let mut all = told.recv_timeout(PATIENCE).ok()??;
-    all.code.settle();
-    Some(all)
+    let (bytes, mut code) = told.recv_timeout(PATIENCE).ok()??;
+    code.settle();
+    Some(AllCode { code: Arc::new(Mutex::new(code)), bytes })
 }

@@ -1,18 +1,20 @@
 //! Names for what the agent saw: the same names, files and lines as those of the other engines.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use agent_host::{Method, Stacks};
-use discovery::DotnetProcess;
 use model::{Cost, Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
 use runtime_events::MetadataToken;
-use symbols::{CodeMap, LineKind, Position, SourceLookup, human_name, is_framework_module, module_name};
+use symbols::{
+    CodeMap, LineKind, MethodRef, Position, SourceLookup, human_name, is_framework_module, module_name,
+};
 
 use super::lines::{self, AllCode};
 use crate::blame;
+use crate::profiler::Run;
 
 /// What stands for native code between managed frames: the agent does not walk it.
 const NATIVE: &str = "[native code]";
@@ -88,6 +90,21 @@ fn without_outer_native(frames: &[(u64, u64)]) -> &[(u64, u64)] {
     outermost.and_then(|at| frames.get(..=at)).unwrap_or_default()
 }
 
+/// The method at an address of a stack: behind a call, or where the thread was stopped.
+fn method_at(code: &CodeMap, address: CodeAddress) -> Option<(MethodRef<'_>, Position)> {
+    let positions = [Position::Caller, Position::Interrupted];
+    positions.into_iter().find_map(|position| Some((code.method_for(address, position)?, position)))
+}
+
+/// Whether all of the program's own code on these stacks is known.
+fn knows(code: &CodeMap, stacks: &Stacks) -> bool {
+    let frames = stacks.stacks.iter().flat_map(|stack| &stack.frames);
+    let mut own = frames.filter(|(method, _)| {
+        stacks.methods.get(method).is_some_and(|method| !is_framework_module(&method.module))
+    });
+    own.all(|(_, address)| method_at(code, CodeAddress(*address)).is_some())
+}
+
 /// Names methods that the agent told of.
 pub(crate) struct Namer {
     source: SourceLookup,
@@ -98,29 +115,33 @@ pub(crate) struct Namer {
 
 impl Namer {
     /// Names what these stacks hold. The runtime is asked for all its code if that makes lines exact, because methods of theirs
-    /// have symbol files, or if it takes a signature to tell an iterator from an async method.
-    pub(crate) fn of<'a>(process: &DotnetProcess, stacks: impl IntoIterator<Item = &'a Stacks>) -> Namer {
+    /// have symbol files, or if it takes a signature to tell an iterator from an async method; unless another look has been
+    /// told of it all.
+    pub(crate) fn of<const LOOKS: usize>(run: &Run<'_>, stacks: [&Stacks; LOOKS]) -> Namer {
+        let process = run.process;
         let root = process.visible.then(|| Process::new(process.pid).root());
         let mut namer = Namer { source: SourceLookup::new(root), lines: Lines::default(), all: None };
-        let needs_all = stacks.into_iter().flat_map(|stacks| stacks.methods.values()).any(|method| {
+        let needs_all = stacks.iter().flat_map(|stacks| stacks.methods.values()).any(|method| {
             !is_framework_module(&method.module)
                 && (method.name == "MoveNext"
                     || namer.source.line_of(&method.module, MetadataToken(method.token), None).is_some())
         });
         if needs_all {
-            namer.all = process.client().and_then(lines::all_code);
+            let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
+            let handed_on = handed_on.filter(|all| stacks.iter().all(|stacks| knows(&all.lock(), stacks)));
+            namer.all = handed_on.or_else(|| process.client().and_then(lines::all_code));
         }
         namer
     }
 
     /// All code, if it was asked for.
-    pub(super) fn code(&self) -> Option<&CodeMap> {
-        self.all.as_ref().map(|all| &all.code)
+    pub(super) fn code(&self) -> Option<MutexGuard<'_, CodeMap>> {
+        self.all.as_ref().map(AllCode::lock)
     }
 
     /// Adds what it cost.
     pub(crate) fn charge(&self, cost: &mut Cost) {
-        if let Some(all) = &self.all {
+        if let Some(all) = self.all.as_ref().filter(|all| all.bytes > 0) {
             cost.bytes += all.bytes;
             cost.method += "; the runtime told of all its code, for exact lines";
         }
@@ -128,11 +149,9 @@ impl Namer {
 
     /// The frame at an address, as the runtime's own description of its code has it: with type arguments, and exact.
     fn told(&mut self, address: u64) -> Option<Frame> {
-        let all = self.all.as_ref()?;
+        let code = self.all.as_ref()?.lock();
         let address = CodeAddress(address);
-        let (method, position) = [Position::Caller, Position::Interrupted]
-            .into_iter()
-            .find_map(|position| Some((all.code.method_for(address, position)?, position)))?;
+        let (method, position) = method_at(&code, address)?;
         let mut frame = method.frame();
         if blame::is_own(&frame)
             && let Some(source) = self.source.line(&method, address, position)

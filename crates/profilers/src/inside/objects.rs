@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use agent_host::{AgentError, Follow, HeapObjects, HeapTypes, Pick, Plan, Sample};
 use event_session::Going;
@@ -228,6 +229,9 @@ fn plan(look: &Look, samples: Vec<Sample>) -> Plan {
     }
 }
 
+/// A collection that says nothing for so long will not be told: what asks here is to answer soon.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// A collection of which nobody hears.
 struct Patient;
 
@@ -250,7 +254,8 @@ impl Assemblies for NoAssemblies {
 fn collect_heap(guest: &Guest<'_>) -> Result<Collected, heap_collector::Error> {
     let target = guest.target();
     let client = target.client().ok_or(heap_collector::Error::NoHeap)?;
-    let options = Options { buffer_mb: heap_collector::spare_room(target.pid.0), ..Options::default() };
+    let buffer_mb = heap_collector::spare_room(target.pid.0);
+    let options = Options { buffer_mb, patience: PATIENCE, ..Options::default() };
     collect(&client, &options, &NoAssemblies, &mut Patient)
 }
 

@@ -61,8 +61,7 @@ impl Parked {
             .filter_map(|sample| {
                 let thread = profile.threads.get(sample.thread.0 as usize)?;
                 let frames = profile
-                    .stack(sample.stack?)
-                    .filter_map(|frame| profile.frames.get(frame.0 as usize))
+                    .frames_of(sample.stack?)
                     .take_while(|frame| !matches!(frame.kind, FrameKind::Managed | FrameKind::Stub))
                     .cloned()
                     .collect();

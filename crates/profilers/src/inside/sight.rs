@@ -185,7 +185,7 @@ impl Unnamed {
         let mut sight = Sight::of(Named::of(namer, &self.stacks), self.kernel);
         if let Some(parked) = self.parked {
             sight.native_refused = !parked.allowed;
-            let mut native = parked.named(namer.code());
+            let mut native = parked.named(namer.code().as_deref());
             for thread in &mut sight.threads {
                 let id = thread.task.map(|task| task.id.0);
                 thread.native = id.and_then(|id| native.remove(&id)).unwrap_or_default();

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use kernel_collector::{Collecting, Recorded, Target};
 use model::WindowEnd;
-use perf_sampler::{SamplerError, Wake};
+use perf_sampler::Wake;
 use process_view::Process;
 
 use super::{Picture, request};
 use crate::ProfilerError;
+use crate::openers::sampling;
 use crate::profiler::{Run, Stop};
 use crate::ratio::count_words;
 
@@ -20,10 +21,10 @@ pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, Wind
         return Err(ProfilerError::NotVisible { profiler: picture.spec().id });
     }
     let request = request(picture, vec![Target::from(run.process)], run.settings);
-    let mut collecting = Collecting::start(request).map_err(|error| match error {
-        SamplerError::NoSuchProcess { .. } => ProfilerError::TargetEnded,
-        other => ProfilerError::Sampling(other),
-    })?;
+    let mut collecting = Collecting::start(request).map_err(sampling)?;
+    if let Some(code) = collecting.code(run.process.pid) {
+        run.control.hand_on_code(code);
+    }
     let begin = Instant::now();
     let end = loop {
         let elapsed = begin.elapsed();

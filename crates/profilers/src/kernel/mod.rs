@@ -71,6 +71,12 @@ impl Picture {
     }
 }
 
+/// Whether the kernel lets this user sample a process. Starts nothing.
+#[must_use]
+pub fn is_granted(pid: model::ProcessId) -> bool {
+    perf_sampler::preflight(&perf_sampler::Options::new(perf_sampler::Scope::process(pid))).is_ok()
+}
+
 /// What to record for a picture, by the settings.
 #[must_use]
 pub fn request(picture: Picture, targets: Vec<Target>, settings: &Settings) -> Request {

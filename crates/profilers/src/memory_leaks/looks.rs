@@ -1,9 +1,10 @@
 //! The looks: taken over the time of the run, kept for later, and put side by side.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use heap_collector::Taken;
-use heap_graph::{PathTree, ShortestPaths, Totals, TypeRow, growth};
+use heap_collector::{Taken, Way};
+use heap_graph::{HeapGraph, PathTree, ShortestPaths, Totals, TypeId, TypeRow, growth};
 use heap_reports::Look;
 use model::{Cost, Pauses, Timestamp, WindowEnd};
 
@@ -19,6 +20,8 @@ use super::places::Places;
 pub(super) struct Looks {
     pub(super) places: Places,
     pub(super) last: Look,
+    /// Of the last look: all but its graph.
+    beside: Beside,
     pub(super) about: About,
     sights: Vec<Sight>,
     first_types: Vec<TypeRow>,
@@ -63,12 +66,14 @@ pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
         costs.push(cost(&taken));
         let pause = taken.pause.map(|pause| pause.total);
         left -= 1;
+        let (graph, beside) = Beside::of(taken);
         if left == 0 || end == WindowEnd::Cancelled {
             notes.extend(said);
-            let last = gathering.add(taken.graph, pause, window);
-            return Ok(gathering.finish(last, costs, notes, window, began.elapsed(), end));
+            let last = gathering.add(graph, pause, window);
+            let about = About { cost: together(&costs), notes, measured: began.elapsed(), end };
+            return Ok(gathering.finish(last, beside, about, window));
         }
-        gathering.add(taken.graph, pause, window);
+        gathering.add(graph, pause, window);
         if wait(run, apart, gathering.sights.len()) == Stop::Cancelled {
             end = WindowEnd::Cancelled;
         }
@@ -146,19 +151,12 @@ impl Gathering<'_> {
         look
     }
 
-    fn finish(
-        self,
-        last: Look,
-        costs: Vec<Cost>,
-        notes: Vec<String>,
-        window: Duration,
-        measured: Duration,
-        end: WindowEnd,
-    ) -> Looks {
+    fn finish(self, last: Look, beside: Beside, about: About, window: Duration) -> Looks {
         Looks {
             places: self.places,
             last,
-            about: About { cost: together(&costs), notes, measured, end },
+            beside,
+            about,
             sights: self.sights,
             first_types: self.first_types,
             window,
@@ -166,7 +164,39 @@ impl Gathering<'_> {
     }
 }
 
+/// A heap without its graph.
+struct Beside {
+    handles: HashMap<TypeId, u64>,
+    way: Way,
+    garbage: bool,
+    unnamed_types: u64,
+}
+
+impl Beside {
+    fn of(taken: Taken) -> (HeapGraph, Beside) {
+        let Taken { graph, handles, way, garbage, unnamed_types, .. } = taken;
+        (graph, Beside { handles, way, garbage, unnamed_types })
+    }
+}
+
 impl Looks {
+    /// The last heap, for others.
+    pub(super) fn into_heap(self) -> Taken {
+        let Beside { handles, way, garbage, unnamed_types } = self.beside;
+        Taken {
+            graph: self.last.graph,
+            handles,
+            way,
+            pause: None,
+            collections: 0,
+            garbage,
+            missing: Vec::new(),
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            unnamed_types,
+        }
+    }
+
     /// What was seen, with the leaks that were found in it.
     pub(super) fn seen(&self, leaks: Vec<Leak>) -> Seen {
         let growing = growth(&self.first_types, &self.last.types)

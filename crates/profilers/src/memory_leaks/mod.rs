@@ -87,6 +87,8 @@ impl Profiler for MemoryLeaks {
         };
         let mut judge = Judge { places: &taken.places, last: &taken.last, metadata: Metadata::new(&files) };
         let found = judge.all(&limits);
-        Ok(answer::answer(&taken.seen(found), taken.about, run.settings))
+        let answer = answer::answer(&taken.seen(found), taken.about.clone(), run.settings);
+        run.control.hand_on_heap(taken.into_heap());
+        Ok(answer)
     }
 }

@@ -63,7 +63,7 @@ impl Profiler for MergedStacks {
         let native = if run.settings.choice("native") == "show" { Native::Show } else { Native::Hide };
         let visited = inside::visit(run, SPEC.id, |guest| monitor_waits::take(guest, native))?;
         let inside::Visited { value: (value, waits), mut cost, notes, measured, end } = visited;
-        let mut namer = Namer::of(run.process, [value.stacks()]);
+        let mut namer = Namer::of(run, [value.stacks()]);
         namer.charge(&mut cost);
         let mut sight = value.named(&mut namer);
         waits.tell(&mut sight);

@@ -11,7 +11,7 @@ use runtime_events::thread_pool::AdjustmentReason;
 use runtime_events::{RuntimeEvent, keyword, provider};
 use stacks::StackKey;
 
-use super::look::{self, Looks, look};
+use super::look::{Looks, look};
 use crate::ProfilerError;
 use crate::events::{Stacks, Watcher, watch_until};
 use crate::profiler::Run;
@@ -133,14 +133,15 @@ fn request() -> TraceRequest {
 pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     let client = run.process.client().ok_or(ProfilerError::NoRuntime)?;
     let wanted = run.settings.integer("looks");
+    let length = Duration::from_millis(run.settings.integer("look-ms"));
     // Spread over the window, none at its very start or end.
     let apart = run.duration / u32::try_from(wanted + 1).unwrap_or(u32::MAX);
     let (mut begun, mut looks, mut failed) = (0u32, Looks::default(), None);
     let watched = watch_until(run, &request(), Told::default(), |elapsed| {
-        let fits = run.duration.saturating_sub(elapsed) > look::LENGTH;
+        let fits = run.duration.saturating_sub(elapsed) > length;
         if u64::from(begun) < wanted && elapsed >= apart * (begun + 1) && fits {
             begun += 1;
-            match look(&client, std::mem::take(&mut looks)) {
+            match look(&client, length, std::mem::take(&mut looks)) {
                 Ok(more) => looks = more,
                 Err(error) => failed = Some(error),
             }
@@ -155,7 +156,7 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     cost.method = format!(
         "events of the runtime (EventPipe); stacks sampled {} times for {} ms",
         looks.looks,
-        look::LENGTH.as_millis()
+        length.as_millis()
     );
     cost.pauses = looks.pauses;
     cost.bytes += looks.bytes;

@@ -12,9 +12,6 @@ use stacks::{StackKey, StackTable};
 
 use crate::sampling::{BUFFER_MB, KindCount, Mode, PauseMeter, sampler, suspensions};
 
-/// How long a look lasts.
-pub(super) const LENGTH: Duration = Duration::from_millis(150);
-
 /// What was seen in all looks.
 #[derive(Default)]
 pub(super) struct Looks {
@@ -65,13 +62,13 @@ impl Observer for Look {
     }
 }
 
-/// Looks once more. Names are not asked for: the session beside it gets them.
-pub(super) fn look(client: &Client, looks: Looks) -> Result<Looks, IpcError> {
+/// Looks once more, for this long. Names are not asked for: the session beside it gets them.
+pub(super) fn look(client: &Client, length: Duration, looks: Looks) -> Result<Looks, IpcError> {
     let mut request = TraceRequest::new(BUFFER_MB, vec![sampler(), suspensions()]);
     request.rundown = Rundown::None;
     let look = Look { looks, known: HashMap::new(), rounds: HashMap::new(), pauses: PauseMeter::default() };
     let driven = observe(client, &request, look, |waiting| {
-        let left = LENGTH.saturating_sub(waiting.elapsed);
+        let left = length.saturating_sub(waiting.elapsed);
         if left.is_zero() {
             return Going::Stop;
         }

@@ -28,7 +28,12 @@ static SPEC: Spec = Spec {
         Parameter {
             name: "looks",
             kind: Kind::Integer { min: 0, max: 100, default: 3 },
-            help: "how many times to look at the stacks, for 0.15 s each",
+            help: "how many times to look at the stacks",
+        },
+        Parameter {
+            name: "look-ms",
+            kind: Kind::Integer { min: 10, max: 1000, default: 150 },
+            help: "how long each look lasts, in milliseconds",
         },
     ],
     since: "3.1",

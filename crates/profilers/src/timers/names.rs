@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use nettrace::CodeAddress;
-use symbols::{CodeMap, human_name, module_name, readable_type};
+use symbols::{human_name, module_name, readable_type};
 use task_graph::{TypeId, Types, machine_of};
 
 use super::heap::{Call, Timers, What, is_framework};
@@ -100,9 +100,9 @@ impl<'a> Names<'a> {
     }
 
     fn method(&self, call: &Call) -> Option<Frame> {
-        let code: &CodeMap = &self.code.as_ref()?.code;
+        let code = self.code.as_ref()?.lock();
         let mut way = self.ways.get(&call.code)?.iter().rev();
-        way.find_map(|address| self.naming.entry(code, CodeAddress(*address)))
+        way.find_map(|address| self.naming.entry(&code, CodeAddress(*address)))
     }
 
     fn of_type(&self, id: TypeId) -> Frame {

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use model::Frame;
+
 use crate::blame;
 use crate::inside::{Seen, Sight};
 use crate::sampling::Doing;
@@ -93,31 +95,35 @@ pub(super) enum Verdict {
     Growing,
 }
 
-/// Where a thread is: its place, what it waits for, and what it was started for.
-type Place = (String, String, String);
+/// What threads of one group have in common: the method, what it waits for, and what they were started for. Neither the line nor the
+/// framework's method: when the runtime compiles a method anew, threads before and after stand in other code of the same.
+type Common = (String, String, String);
 
 impl Looks {
     /// The groups, worst first.
     pub(super) fn groups(&self, least: usize) -> Vec<Group<'_>> {
         let first: HashMap<u32, &Seen> =
             self.before.threads.iter().map(|thread| (thread.inside, thread)).collect();
-        let mut groups: BTreeMap<Place, Group<'_>> = BTreeMap::new();
+        let mut groups: BTreeMap<Common, Group<'_>> = BTreeMap::new();
         for thread in &self.after.threads {
-            let Some(place) = self.place(thread) else { continue };
+            let Some((common, frame)) = self.place(thread) else { continue };
             let known = first.get(&thread.inside).filter(|first| first.started == thread.started);
             let is_stuck =
                 known.is_some_and(|first| self.same.contains(&thread.inside) && did_nothing(first, thread));
             if known.is_some() && !is_stuck {
                 continue;
             }
-            let group = groups.entry(place.clone()).or_insert_with(|| Group::at(place));
+            let began = common.2.clone();
+            let group = groups
+                .entry(common)
+                .or_insert_with(|| Group::at((blame::place(frame), thread.why.words(), began)));
             if is_stuck { &mut group.stuck } else { &mut group.born }.push(thread);
         }
         let there: HashSet<(u32, Option<u64>)> =
             self.after.threads.iter().map(|thread| (thread.inside, thread.started)).collect();
         for thread in &self.before.threads {
             if !there.contains(&(thread.inside, thread.started))
-                && let Some(group) = self.place(thread).and_then(|place| groups.get_mut(&place))
+                && let Some(group) = self.place(thread).and_then(|(common, _)| groups.get_mut(&common))
             {
                 group.ended += 1;
             }
@@ -135,7 +141,7 @@ impl Looks {
 
     /// `None` for threads that wait as designed, whatever they wait for: those of the pool and of the framework, the main
     /// thread; and for those that run.
-    fn place(&self, thread: &Seen) -> Option<Place> {
+    fn place<'a>(&self, thread: &'a Seen) -> Option<(Common, &'a Frame)> {
         if !thread.managed
             || thread.inside == self.main
             || thread.in_pool()
@@ -146,7 +152,9 @@ impl Looks {
         let place = thread.own_frame()?;
         let outermost =
             thread.frames.iter().rev().find(|frame| blame::is_own(frame) && frame.name != blame::UNNAMED)?;
-        Some((blame::place(place), thread.why.words(), outermost.name.clone()))
+        let doing = thread.why.words();
+        let doing = doing.split(" (").next().unwrap_or_default().to_owned();
+        Some(((place.name.clone(), doing, outermost.name.clone()), place))
     }
 
     fn verdict(&self, group: &Group<'_>, least: usize) -> Verdict {
@@ -198,7 +206,7 @@ impl Looks {
 }
 
 impl<'a> Group<'a> {
-    fn at((place, doing, began): Place) -> Group<'a> {
+    fn at((place, doing, began): (String, String, String)) -> Group<'a> {
         let (stuck, born) = (Vec::new(), Vec::new());
         Group { place, doing, began, stuck, born, ended: 0, verdict: Verdict::Waiting }
     }

@@ -55,7 +55,7 @@ impl Profiler for ZombieThreads {
             visited;
         let same = before.unmoved(&after);
         let window = after.at.duration_since(before.at);
-        let mut namer = Namer::of(run.process, [before.stacks(), after.stacks()]);
+        let mut namer = Namer::of(run, [before.stacks(), after.stacks()]);
         namer.charge(&mut cost);
         let (before, mut after) = (before.named(&mut namer), after.named(&mut namer));
         waits.tell(&mut after);

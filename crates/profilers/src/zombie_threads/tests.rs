@@ -100,6 +100,20 @@ fn the_report_looks_as_accepted() {
 }
 
 #[test]
+fn threads_in_code_that_was_compiled_anew_are_in_the_same_place() {
+    let anew = |number: u32, seconds_ago: u64| {
+        let wait = format!("{LIB}.WaitHandle.WaitOneNoCheck");
+        let frames = [&wait, "Shop.Exporter.Upload@Exporter.cs:64", "Shop.Exporter.Run@Exporter.cs:20"];
+        let like = thread(5000 + number, "export", Sleeping, &frames);
+        Seen { frames: like.frames, why: like.why, ..export(number, seconds_ago) }
+    };
+    let before: Vec<Seen> = (1..=12).map(|number| export(number, 10 + u64::from(number))).collect();
+    let mut after = before.clone();
+    after.extend((13..=17).map(|number| anew(number, u64::from(18 - number) * 2 - 1)));
+    assert_eq!(ids(&report(&SPEC, asked(&looks(before, after)))), ["thread-leak"]);
+}
+
+#[test]
 fn consumers_that_wait_are_no_leak() {
     let consumers: Vec<Seen> =
         (1..=40).map(|number| consumer(number, 86_400 - u64::from(number))).chain([main_thread()]).collect();

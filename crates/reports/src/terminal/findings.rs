@@ -5,6 +5,7 @@
 //!           method Shop.Orders.OrderBook.Add (src/OrderBook.cs:42)
 //!           Waiting since  3 m 20 s
 //!           -> Take both locks in the same order everywhere.
+//!           $ drdotnet run deadlocks -p 4242
 //! ```
 
 use model::{Finding, Severity};
@@ -18,7 +19,7 @@ use crate::phrases;
 const INDENT: usize = 10;
 
 /// Widest name of an observation that others are aligned to.
-const WIDEST_WHAT: usize = 24;
+const WIDEST_WHAT: usize = 28;
 
 pub(super) fn draw(page: &mut Page, finding: &Finding) {
     let word = pad(finding.severity.word(), INDENT, Align::Left);
@@ -56,6 +57,10 @@ pub(super) fn draw(page: &mut Page, finding: &Finding) {
     for advice in &finding.advice {
         let advice = printable_within(advice, LONGEST_PROSE);
         page.hanging(&[(Ink::Plain, &margin), (Ink::Advice, "-> ")], INDENT + 3, Ink::Plain, &advice);
+    }
+    if let Some(command) = &finding.command {
+        let command = printable(command);
+        page.hanging(&[(Ink::Plain, &margin), (Ink::Advice, "$ ")], INDENT + 2, Ink::Strong, &command);
     }
 }
 

@@ -1,12 +1,18 @@
 //! Texts in columns, and the choice of which column gives way when they do not fit.
 
-use super::text::{Align, cut, pad, width};
+use super::text::{Align, cut, pad, width, wrap};
 
 /// Columns between two columns.
 pub(crate) const GAP: usize = 2;
 
 /// A text column is not cut below this while another one can give way.
 const USEFUL_TEXT: usize = 8;
+
+/// A narrower column makes a tower of a sentence.
+const USEFUL_SENTENCE: usize = 16;
+
+/// Words of a text that is no sentence.
+const LONGEST_NAME: usize = 4;
 
 /// How the last text column of a table behaves when the table is too wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +53,37 @@ impl Grid {
             self.set(&texts, &widths)
         });
         (heading, rows.collect())
+    }
+
+    /// Whether it is made of sentences: mostly text, with a cell that is longer than a name would be.
+    pub(crate) fn is_prose(&self) -> bool {
+        let numbers = self.heads.iter().filter(|head| !head.shrinks).count();
+        numbers * 2 < self.heads.len()
+            && self.rows.iter().flatten().any(|text| text.split(' ').count() > LONGEST_NAME)
+    }
+
+    /// The same, with sentences on as many lines as they need: a cut one says nothing.
+    pub(crate) fn lay_out_prose(&self, room: usize) -> (String, Vec<String>) {
+        let widths = self.widths(room, LastColumn::Shares);
+        let (heading, _) = self.lay_out(room, LastColumn::Shares);
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths).zip(&self.heads);
+            let cells: Vec<Vec<String>> = cells
+                .map(|((text, width), head)| {
+                    match head.shrinks && *width >= USEFUL_SENTENCE && text.contains(' ') {
+                        true => wrap(text, *width),
+                        false => vec![text.clone()],
+                    }
+                })
+                .collect();
+            for number in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let texts: Vec<&str> =
+                    cells.iter().map(|cell| cell.get(number).map_or("", String::as_str)).collect();
+                lines.push(self.set(&texts, &widths));
+            }
+        }
+        (heading, lines)
     }
 
     /// One line: each text cut and padded to the width of its column.

@@ -72,7 +72,7 @@ impl Page {
     /// A prefix and a text that is wrapped; its further lines begin at column `indent`.
     pub(crate) fn hanging(&mut self, prefix: &[(Ink, &str)], indent: usize, ink: Ink, text: &str) {
         // A narrow page has no room to spare for indentation.
-        let indent = indent.min(self.width / 3);
+        let indent = indent.min(self.width / 2);
         let used: usize = prefix.iter().map(|(_, text)| width(text)).sum();
         if used > self.width / 3 * 2 {
             // A prefix that leaves no room beside it becomes part of the text.

@@ -18,8 +18,11 @@ pub(super) fn draw(page: &mut Page, table: &Table, indent: usize, last: LastColu
         page.line(&[(Ink::Plain, &margin), (Ink::Faint, NOTHING)]);
         return;
     }
-    let (heading, rows) =
-        grid(&table.columns, table.rows.iter().map(Vec::as_slice)).lay_out(page.room(indent), last);
+    let grid = grid(&table.columns, table.rows.iter().map(Vec::as_slice));
+    let (heading, rows) = match last == LastColumn::Shares && grid.is_prose() {
+        true => grid.lay_out_prose(page.room(indent)),
+        false => grid.lay_out(page.room(indent), last),
+    };
     if !heading.is_empty() {
         page.line(&[(Ink::Plain, &margin), (Ink::Faint, &heading)]);
     }

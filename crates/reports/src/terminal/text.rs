@@ -80,7 +80,7 @@ pub(crate) fn pad(text: &str, columns: usize, align: Align) -> String {
     }
 }
 
-/// Breaks a text at spaces into lines of at most `most` columns; longer words are broken anywhere.
+/// Breaks a text at spaces into lines of at most `most` columns; longer words are broken between their parts, or anywhere.
 pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let most = most.max(2); // one wide character
     let mut lines = Vec::new();
@@ -97,6 +97,9 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
         }
         while width(word) > most {
             let head = start(word, most);
+            // A name breaks between its parts rather than within one.
+            let part = head.rfind(['.', '/', '+']).map(|dot| &head[..=dot]);
+            let head = part.filter(|part| width(part) * 2 > most).unwrap_or(head);
             lines.push(head.to_owned());
             word = &word[head.len()..];
         }

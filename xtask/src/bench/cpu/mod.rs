@@ -11,4 +11,4 @@ pub use itself::run as itself;
 pub use picture::run as picture;
 pub use scale::run as scale;
 pub use throughput::run as throughput;
-pub use work::Work;
+pub use work::{Rates, Work};

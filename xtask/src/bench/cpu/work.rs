@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use testbed::{Runtime, Target, Testbed};
 
+use super::super::recording::cpu_of;
+
 const REQUEST: &[u8] = b"GET /headlines HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Connections that ask one request after the other.
 const CLIENTS: usize = 4;
@@ -22,11 +24,22 @@ pub struct Work {
     counter: Counter,
 }
 
+/// How much work a program did.
+#[derive(Clone, Copy)]
+pub struct Rates {
+    /// By the clock.
+    pub per_second: f64,
+    /// For the processor time that it got, which other programs on the machine hardly change.
+    pub per_cpu_second: f64,
+}
+
 enum Counter {
     /// It tells how many rounds it has computed.
     Rounds(TcpStream),
     /// We ask, and count the answers.
     Requests(Clients),
+    /// It has clients of its own, and shows how many answers they got.
+    Shown(clinic::Counter),
 }
 
 struct Clients {
@@ -70,6 +83,15 @@ impl Work {
         Ok(Work { name: "serving requests".to_owned(), target, counter })
     }
 
+    /// Serves the clients that it has itself, who pause between requests: processors are left.
+    pub fn serving_with_pauses(testbed: &Testbed) -> Result<Work> {
+        let counter = clinic::Counter::new()?;
+        let builder = testbed.target("healthy-busy-aspnet", Runtime::Net9);
+        let target = builder.env("PATIENT_WORK", counter.path()).start()?;
+        let name = "serving requests with pauses in between".to_owned();
+        Ok(Work { name, target, counter: Counter::Shown(counter) })
+    }
+
     /// What it is.
     pub fn name(&self) -> &str {
         &self.name
@@ -77,13 +99,26 @@ impl Work {
 
     /// Work done per second of a window.
     pub fn rate(&mut self, window: Duration) -> Result<f64> {
-        let (before, begin) = (self.done()?, Instant::now());
-        std::thread::sleep(window);
-        let (after, took) = (self.done()?, begin.elapsed());
+        let rates = self.rates_while(|_| {
+            std::thread::sleep(window);
+            Ok(())
+        })?;
+        Ok(rates.per_second)
+    }
+
+    /// Work done while something else is done to it.
+    pub fn rates_while(&mut self, mut other: impl FnMut(&Target) -> Result<()>) -> Result<Rates> {
+        let pid = self.target.pid();
+        let (before, begin, used) = (self.done()?, Instant::now(), cpu_of(pid)?);
+        other(&self.target)?;
+        let (after, took, used) = (self.done()?, begin.elapsed(), cpu_of(pid)?.saturating_sub(used));
         #[expect(clippy::cast_precision_loss, reason = "some ten thousand")]
         let done = (after - before) as f64;
         ensure!(done > 0.0, "the program does not work");
-        Ok(done / took.as_secs_f64())
+        Ok(Rates {
+            per_second: done / took.as_secs_f64(),
+            per_cpu_second: done / used.as_secs_f64().max(1e-9),
+        })
     }
 
     fn done(&mut self) -> Result<u64> {
@@ -95,6 +130,7 @@ impl Work {
                 Ok(u64::from_le_bytes(rounds))
             }
             Counter::Requests(clients) => Ok(clients.answered.load(Ordering::Relaxed)),
+            Counter::Shown(counter) => counter.done().context("the program does not count its work"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use discovery::DotnetProcess;
 use event_session::Going;
 use heap_collector::{
-    Collected, Options, ProcessFiles, Stage, Watch, Way, estimated_pause, heap_at_most, spare_room,
+    Collected, Options, ProcessFiles, Stage, Watch, Way, estimated_pause, heap_size, spare_room,
 };
 use model::{Unit, format_duration, parse_duration};
 use process_view::Process;
@@ -70,7 +70,7 @@ fn announce(
     screen: &Screen,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    let memory = heap_at_most(process);
+    let memory = heap_size(process);
     let (least, most) = memory.map(|memory| estimated_pause(Way::Events, memory)).unzip();
     let name = printable(&process.name);
     let mut text =
@@ -78,10 +78,10 @@ fn announce(
     match (memory, least, most) {
         (Some(memory), Some(least), Some(most)) => {
             text += &format!(
-                ": {} to {}, by its memory of {}\n",
+                ": {} to {}, by its heap of {} or less\n",
                 format_duration(rounded(least)),
                 format_duration(rounded(most)),
-                format_bytes(memory)
+                format_bytes(memory.bytes)
             );
         }
         _ => text += "; for how long cannot be told, its memory is not visible from here\n",

@@ -1,0 +1,101 @@
+//! Outgoing HTTP calls and database commands in the window: how many, how slow, how many fail. A session of its own, so that it can
+//! end early when there are so many that listening to them would cost the program more than it may.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use diagnostics_ipc::{IpcError, Rundown, TraceRequest};
+use discovery::DotnetProcess;
+use event_session::{Going, Observer, Seen, Waiting, observe};
+use runtime_events::RuntimeEvent;
+
+use crate::dependencies::{self, Call, Detail, Kind, Tally, Tracker};
+
+/// Buffer in the target, in megabytes.
+const BUFFER_MB: u32 = 4;
+/// Calls a second beyond which it is not listened to. An event costs the program about 5 us and a call has two, so this is one per
+/// cent of a processor.
+const MOST_A_SECOND: f64 = 1000.0;
+/// A burst is heard to its end.
+const BURST: u64 = 500;
+
+/// Calls of the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Calls {
+    /// How long was listened.
+    pub(crate) window: Duration,
+    /// Bytes that came.
+    pub(crate) bytes: u64,
+    /// Events that came.
+    pub(crate) events: u64,
+    /// Outgoing HTTP calls.
+    pub(crate) http: Tally,
+    /// Database commands.
+    pub(crate) commands: Tally,
+    /// Whether there were too many to go on.
+    pub(crate) too_many: bool,
+}
+
+impl Calls {
+    fn count(&mut self, call: &Call<()>) {
+        call.count(match call.kind {
+            Kind::Http => &mut self.http,
+            Kind::Database => &mut self.commands,
+        });
+    }
+
+    /// How long was listened, in nanoseconds.
+    pub(crate) fn window_ns(&self) -> u64 {
+        u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+struct Listener<'a> {
+    calls: Calls,
+    tracker: Tracker<()>,
+    told: u64,
+    enough: &'a AtomicBool,
+}
+
+impl Observer for Listener<'_> {
+    fn event(&mut self, _: &Seen<'_>, _: &RuntimeEvent<'_>) {}
+
+    fn other(&mut self, seen: &Seen<'_>) {
+        let Some(told) = dependencies::read(seen) else { return };
+        self.told += 1;
+        let seconds = Duration::from_nanos(seen.at_ns).as_secs_f64();
+        if self.told.saturating_sub(2 * BURST) as f64 > seconds * MOST_A_SECOND * 2.0 {
+            self.enough.store(true, Ordering::Release);
+        }
+        if let Some(call) = self.tracker.take(told, seen.at_ns, || ()) {
+            self.calls.count(&call);
+        }
+    }
+}
+
+/// Listens until `wait` says stop, or there are too many.
+pub(crate) fn listen(
+    process: &DotnetProcess,
+    mut wait: impl FnMut(Waiting) -> Going,
+) -> Result<Calls, IpcError> {
+    let Some(client) = process.client() else { return Ok(Calls::default()) };
+    let request = TraceRequest {
+        rundown: Rundown::None,
+        stacks: false,
+        ..TraceRequest::new(BUFFER_MB, vec![dependencies::provider(Detail::Count)])
+    };
+    let enough = AtomicBool::new(false);
+    let listener =
+        Listener { calls: Calls::default(), tracker: Tracker::default(), told: 0, enough: &enough };
+    let driven = observe(&client, &request, listener, |waiting| {
+        if enough.load(Ordering::Acquire) { Going::Stop } else { wait(waiting) }
+    })?;
+    let (bytes, events) = (driven.bytes, driven.value.events);
+    let Listener { calls, tracker, .. } = driven.value.observer;
+    let mut calls = Calls { window: driven.elapsed, bytes, events, ..calls };
+    calls.too_many = enough.load(Ordering::Acquire);
+    for call in tracker.under_way(calls.window_ns()) {
+        calls.count(&call);
+    }
+    Ok(calls)
+}

@@ -1,0 +1,65 @@
+//! How long a closer look would stop the target.
+
+use std::time::Duration;
+
+use discovery::DotnetProcess;
+use heap_collector::Expected;
+
+use crate::signs::Signs;
+
+/// The first version whose heap is walked, not told by a collection.
+const WALKED_SINCE: u32 = 9;
+
+/// Whether the heap is told by a collection of the server collector, of which the end often does not come.
+pub(super) fn heap_may_not_come(signs: &Signs, process: &DotnetProcess) -> bool {
+    let told = signs.told().and_then(|told| told.heaps).is_some_and(|heaps| heaps > 1);
+    let asked = signs.surroundings.setting("gcserver").is_some_and(crate::signs::is_on);
+    let is_server = told || asked || signs.surroundings.collector_threads > 0;
+    is_server && major_version(process) < WALKED_SINCE
+}
+
+fn major_version(process: &DotnetProcess) -> u32 {
+    let version = process.runtime_version.as_deref().unwrap_or_default();
+    version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
+}
+
+/// Memory that a look may make the target take, in bytes: buffers of events, and some for itself.
+const MEMORY_OF_A_LOOK: u64 = 48 << 20;
+
+/// Memory that its container has left, in bytes, if that is too little for a look.
+pub(super) fn scarce_memory(signs: &Signs) -> Option<u64> {
+    let container = &signs.container;
+    let left = container.memory_limit?.saturating_sub(container.memory_used?);
+    (left < MEMORY_OF_A_LOOK).then_some(left)
+}
+
+pub(super) fn no_pause(_: &Signs, _: &DotnetProcess) -> Duration {
+    Duration::ZERO
+}
+
+/// Stacks of all threads: about 4 us each, see docs/clr-profiling.md.
+pub(super) fn moments(signs: &Signs, _: &DotnetProcess) -> Duration {
+    let threads = signs.system.as_ref().map_or(50, |system| system.threads.last());
+    Duration::from_millis(1) + Duration::from_micros(8) * u32::try_from(threads).unwrap_or(u32::MAX)
+}
+
+/// The finalizer queue is read from outside, with the stacks of all threads; where nobody can, the heap is told.
+pub(super) fn queue(signs: &Signs, process: &DotnetProcess) -> Duration {
+    match signs.waiting_for_finalizer {
+        Some(_) => moments(signs, process),
+        None => heap_walk(signs, process),
+    }
+}
+
+/// The whole heap: walked by the agent from .NET 9 on, before that told object by object after a collection.
+pub(super) fn heap_walk(signs: &Signs, process: &DotnetProcess) -> Duration {
+    heap(signs, process).pause
+}
+
+/// What a look at the heap would take. Looked up once: the objects are counted from outside.
+pub(super) fn heap<'a>(signs: &'a Signs, process: &DotnetProcess) -> &'a Expected {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
+    let told =
+        || signs.told().and_then(crate::signs::RuntimeSigns::heap_bytes).map_or(0, |bytes| bytes as u64);
+    signs.heap.get_or_init(|| Expected::of(process, told()))
+}

@@ -1,0 +1,285 @@
+//! What calls for a closer look: each function says why, if the signs do.
+
+use super::Looks;
+use crate::dependencies::Kind;
+use crate::signs::{RuntimeSigns, Signs};
+use crate::words::{bytes, percent, rate};
+
+/// Waits for locks per second from which it is worth knowing which lock.
+const LOCK_WAITS: f64 = 5.0;
+/// Exceptions per second from which it is worth knowing whose.
+const EXCEPTIONS: f64 = 30.0;
+/// Time in collections, in per cent, from which it is worth knowing what for.
+const GC_SHARE: f64 = 4.0;
+/// A pause that people notice, in nanoseconds.
+const NOTICED_PAUSE_NS: u64 = 50_000_000;
+/// Of one processor, in per cent: a process or a thread that uses this may be hot. On a crowded machine it gets less than it
+/// wants, so what it waited for counts too.
+const BUSY: f64 = 60.0;
+/// Of one processor, in per cent: a process that uses less does not compile all the time.
+const WORKS: f64 = 5.0;
+/// Compiled methods per second that are not those of a start.
+const COMPILED: f64 = 50.0;
+/// Pool threads for each processor that mean nothing: any busy pool tries whether more threads get more done.
+const POOL_THREADS: f64 = 2.0;
+/// And so many more.
+const SPARE_POOL_THREADS: f64 = 2.0;
+/// Threads from which leaked ones may be among them.
+const MANY_THREADS: u64 = 40;
+/// Threads that came in the window, of which some may stay.
+const NEW_THREADS: u64 = 3;
+/// Calls that take longer than this, in seconds, on average.
+const SLOW_CALL: f64 = 0.25;
+/// Calls of a second or longer, at a time, from which it is worth knowing whose.
+const SLOW_CALLS: f64 = 0.3;
+
+pub(super) fn always(_: &Signs, _: &Looks) -> Option<String> {
+    Some("no sign shows it from outside".to_owned())
+}
+
+pub(super) fn lock_waits(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    let waits = told.rate(told.lock_waits);
+    (waits >= LOCK_WAITS).then(|| format!("threads waited for locks {}", rate(waits)))
+}
+
+pub(super) fn exceptions(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    let thrown = told.rate(told.exceptions);
+    (thrown >= EXCEPTIONS).then(|| format!("exceptions were thrown {}", rate(thrown)))
+}
+
+pub(super) fn collecting(signs: &Signs, _: &Looks) -> Option<String> {
+    let share = signs.told()?.gc_percent();
+    (share >= GC_SHARE).then(|| format!("collections took {} of the time", percent(share)))
+}
+
+pub(super) fn pausing(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    if told.induced > 0 {
+        return Some(format!("the program asked for {} collections", told.induced));
+    }
+    (told.gc_pauses.longest_ns >= NOTICED_PAUSE_NS)
+        .then(|| format!("a collection stopped the program for {} ms", told.gc_pauses.longest_ns / 1_000_000))
+}
+
+pub(super) fn stopping(signs: &Signs, _: &Looks) -> Option<String> {
+    let stops: u64 = signs.told()?.other_stops.values().sum();
+    (stops >= 10).then(|| format!("all threads were stopped {stops} times for other things than collections"))
+}
+
+pub(super) fn busy(signs: &Signs, _: &Looks) -> Option<String> {
+    works_hard(signs).filter(|_| !signs.surroundings.no_samples)
+}
+
+fn works_hard(signs: &Signs) -> Option<String> {
+    let system = signs.system.as_ref()?;
+    let used = system.cpu_percent();
+    let wanted =
+        (system.ran_ns + system.ready_ns) as f64 / (system.window.as_nanos() as f64).max(1.0) * 100.0;
+    (wanted >= BUSY).then(|| match used >= BUSY {
+        true => format!("the process used {} of a processor", percent(used)),
+        false => format!("its threads wanted {} of a processor and got {}", percent(wanted), percent(used)),
+    })
+}
+
+/// The same where the kernel refuses samples, so that the runtime has to take them.
+pub(super) fn busy_unseen(signs: &Signs, _: &Looks) -> Option<String> {
+    let why = works_hard(signs).filter(|_| signs.surroundings.no_samples)?;
+    Some(format!("{why}, and the kernel takes no samples for this user"))
+}
+
+pub(super) fn awaited(_: &Signs, looks: &Looks) -> Option<String> {
+    let method = crate::rules::hot_method::async_above(looks)?;
+    Some(format!("the processors work for {method}, which others await"))
+}
+
+pub(super) fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    let compiled = told.compiled_rate();
+    if compiled >= COMPILED {
+        return Some(format!("methods were compiled {}", rate(compiled)));
+    }
+    // Older ones tell of methods made at run time only to those who want everything.
+    let counts = told.counter("methods-jitted-count").is_some();
+    let works = signs.system.as_ref().is_some_and(|system| system.cpu_percent() >= WORKS);
+    (!counts && works).then(|| "this runtime does not count what it compiles".to_owned())
+}
+
+pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    if told.starvations > 0 {
+        return Some(format!("the pool lacked threads {} times", told.starvations));
+    }
+    let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
+    if queue >= 1.0 {
+        return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
+    }
+    // The pool has as many threads as processors, and many more only because some have blocked.
+    let threads = told.counter("threadpool-thread-count")?.last();
+    let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
+    (threads > signs.processors() * POOL_THREADS + SPARE_POOL_THREADS && done > 0.0)
+        .then(|| format!("the pool has {threads:.0} threads, more than work that never blocks needs"))
+}
+
+/// Descriptors that came in the window, without any going.
+const NEW_DESCRIPTORS: u64 = 4;
+
+pub(super) fn opening(signs: &Signs, _: &Looks) -> Option<String> {
+    let open = &signs.system.as_ref()?.open;
+    if signs.half_closed >= crate::rules::descriptor_leak::HALF_CLOSED {
+        return Some(format!("{} sockets are open that the other side has closed", signs.half_closed));
+    }
+    (open.growth() >= NEW_DESCRIPTORS && open.only_grows())
+        .then(|| format!("{} more files and sockets are open than at the start", open.growth()))
+}
+
+pub(super) fn many_threads(signs: &Signs, _: &Looks) -> Option<String> {
+    let threads = &signs.system.as_ref()?.threads;
+    let grew = threads.growth() >= NEW_THREADS && threads.only_grows();
+    (grew || threads.last() >= MANY_THREADS)
+        .then(|| format!("there are {} threads, {} more than at the start", threads.last(), threads.growth()))
+}
+
+/// Resident memory that came in the window, in bytes, without any going.
+const GROWTH: u64 = 1 << 20;
+/// Of its memory, the part that grew, in per mille: of a large process a megabyte is noise.
+const GROWTH_SHARE: u64 = 5;
+/// Bytes allocated per second without which no place of the heap can grow by the 250 kB within a look that make a leak.
+const LEAST_ALLOCATION: f64 = 80e3;
+
+pub(super) fn growing(signs: &Signs, _: &Looks) -> Option<String> {
+    let resident = &signs.system.as_ref()?.resident;
+    let grew = resident.growth();
+    let least = GROWTH.max(resident.last() / 1000 * GROWTH_SHARE);
+    // Our own session takes some megabytes at its start. What grows later is not ours.
+    let is_its_own = resident.growth_of_second_half() >= least;
+    let allocated = signs.told().and_then(|told| told.counter("alloc-rate")).map(crate::signs::Values::mean);
+    let may_leak = is_its_own || allocated.is_none_or(|rate| rate >= LEAST_ALLOCATION);
+    (grew >= least && resident.mostly_grows() && may_leak)
+        .then(|| format!("its memory grew by {}", bytes(grew as f64)))
+}
+
+/// Memory outside of the managed heap that came in the window, in bytes.
+const NATIVE_GROWTH: u64 = 6_000_000;
+
+pub(super) fn growing_outside(signs: &Signs, _: &Looks) -> Option<String> {
+    let resident = &signs.system.as_ref()?.resident;
+    let outside = resident.growth().saturating_sub(signs.managed.growth());
+    // Our own session takes some megabytes at its start. What leaks goes on.
+    let goes_on = resident.growth_of_second_half() >= NATIVE_GROWTH / 4;
+    // What the heap has taken and given back within the window may be in it as well: the look tells.
+    let much = outside >= NATIVE_GROWTH && outside * 2 >= resident.growth();
+    (much && goes_on && resident.mostly_grows()).then(|| {
+        format!(
+            "its memory grew by {}, its heap by {}",
+            bytes(resident.growth() as f64),
+            bytes(signs.managed.growth() as f64)
+        )
+    })
+}
+
+/// Timers from which it is worth knowing what they are for.
+const TIMERS: f64 = 300.0;
+/// Timers that came in the window, without any going.
+const NEW_TIMERS: f64 = 5.0;
+
+pub(super) fn many_timers(signs: &Signs, _: &Looks) -> Option<String> {
+    let timers = signs.told()?.counter("active-timer-count")?;
+    let grew = timers.last() - timers.0.first().copied().unwrap_or(0.0);
+    (timers.last() >= TIMERS || grew >= NEW_TIMERS).then(|| format!("{:.0} timers are active", timers.last()))
+}
+
+/// Objects with finalizers that a collection found dead, or that wait now.
+const FINALIZABLE: u64 = 50;
+
+pub(super) fn finalizing(signs: &Signs, looks: &Looks) -> Option<String> {
+    let stuck = looks.taken.iter().flat_map(|taken| &taken.report.findings);
+    if stuck
+        .map(|finding| crate::rules::illness(&finding.id))
+        .any(|id| ["blocked-forever", "deadlock"].contains(&id))
+    {
+        return Some("threads are stuck, and the finalizer may be one of them".to_owned());
+    }
+    let told = signs.told().and_then(|told| told.heap.as_ref()).map_or(0, |heap| heap.finalization_count);
+    let waiting = told.max(signs.waiting_for_finalizer.unwrap_or(0));
+    (waiting >= FINALIZABLE).then(|| format!("{waiting} objects waited for their finalizer"))
+}
+
+/// Pinned objects, or handles, from which it is worth knowing whose.
+const PINNED: u32 = 500;
+
+pub(super) fn pinned(signs: &Signs, _: &Looks) -> Option<String> {
+    let heap = signs.told()?.heap.as_ref()?;
+    (heap.pinned_objects >= PINNED)
+        .then(|| format!("a collection met {} pinned objects", heap.pinned_objects))
+}
+
+/// Large objects, in bytes, from which holes between them matter.
+const LARGE_OBJECTS: f64 = 50e6;
+
+pub(super) fn large_objects(signs: &Signs, _: &Looks) -> Option<String> {
+    let told = signs.told()?;
+    let counted = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
+    let large = counted.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
+    let large = large.max(signs.large.last() as f64);
+    (large >= LARGE_OBJECTS).then(|| format!("there are {} of large objects", bytes(large)))
+}
+
+/// A heap, in bytes, of which duplicates may be a part that matters.
+const LARGE_HEAP: f64 = 15e6;
+
+pub(super) fn large_heap(signs: &Signs, _: &Looks) -> Option<String> {
+    let heap = signs.told()?.lasting_bytes()?;
+    (heap >= LARGE_HEAP).then(|| format!("the heap has {}", bytes(heap)))
+}
+
+pub(super) fn calling(signs: &Signs, _: &Looks) -> Option<String> {
+    let (_, sockets) = signs.system.as_ref().map_or((0, 0), crate::signs::System::opened);
+    if sockets >= NEW_DESCRIPTORS {
+        return Some(format!("{sockets} more sockets are open than at the start"));
+    }
+    let calls = &signs.calls;
+    for (kind, tally) in [(Kind::Http, &calls.http), (Kind::Database, &calls.commands)] {
+        if tally.is_failing() {
+            return Some(format!("{} of {} {} failed", tally.failed, tally.ended, kind.calls()));
+        }
+        let slow = tally.slow_at_once(calls.window_ns());
+        if slow >= SLOW_CALLS {
+            return Some(format!("{} {} took a second or longer", tally.slow, kind.calls()));
+        }
+    }
+    let seconds = mean_call_seconds(signs)?;
+    (seconds >= SLOW_CALL).then(|| format!("outgoing HTTP calls took {seconds:.1} s on average"))
+}
+
+/// How long outgoing HTTP calls take on average: those under way at a time, divided by those begun per second.
+pub(crate) fn mean_call_seconds(signs: &Signs) -> Option<f64> {
+    let told = signs.told()?;
+    let under_way = told.http_counter("current-requests")?.mean();
+    let begun = told.http_counter("requests-started-rate")?.mean();
+    if under_way <= 0.0 {
+        return None;
+    }
+    // Nothing begun: each takes longer than the window.
+    Some(if begun > 0.0 { under_way / begun } else { told.window.as_secs_f64() })
+}
+
+/// Events with stacks that are enough to tell whose they are. Each costs the target some 10 us, so more would only slow it down.
+const ENOUGH: f64 = 4_000.0;
+/// The runtime tells of an allocation for every so many bytes.
+const BYTES_TOLD: f64 = 100e3;
+/// However many there are: the shortest look at them, in seconds.
+const SHORTEST: f64 = 0.5;
+
+/// For how long a look that asks for events with stacks is to be taken: less of those that come more often.
+pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
+    let rate = |told: &RuntimeSigns| match look {
+        "allocations" => told.counter("alloc-rate").map_or(0.0, |bytes| bytes.mean() / BYTES_TOLD),
+        "exceptions" => told.rate(told.exceptions),
+        "contention" => told.rate(told.lock_waits),
+        _ => 0.0,
+    };
+    let rate = signs.told().map_or(0.0, rate);
+    if rate <= 0.0 { seconds } else { seconds.min((ENOUGH / rate).max(SHORTEST)) }
+}

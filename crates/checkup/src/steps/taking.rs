@@ -1,0 +1,311 @@
+//! How closer looks are taken: side by side where they may, one after the other where they must, and all within the time.
+//!
+//! Each lane has threads of its own that nobody has to wait for: a target that hangs holds up a look, but not the report.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use discovery::DotnetProcess;
+use model::{Report, WindowEnd};
+use profilers::{Control, Engine, ProfilerError, Run, Settings, SharedCode, Spec, Stop};
+
+use super::{ALLOW_PAUSE, Called, Lane, Leave, Look, Looks, STEPS, Step, Taken};
+use crate::clock::{Clock, DEEPER, Reins};
+use crate::signs::{FAULT, SHARE_NAMESPACE, Signs, Unseen};
+use crate::words::counted;
+
+/// The least that a look is given; it is not begun with less.
+const SHORTEST_LOOK: Duration = Duration::from_millis(1000);
+/// How many looks at the heap there usually are.
+const USUAL_HEAP_LOOKS: usize = 2;
+/// Beside its own time, for bringing in an agent, naming and analysing, before a look is asked to come to its end.
+const OVERHEAD: Duration = Duration::from_millis(2000);
+/// What of that a look usually needs.
+const USUAL_OVERHEAD: Duration = Duration::from_millis(600);
+/// A look that began in time is not ended in its last moment.
+const GRACE: Duration = Duration::from_millis(700);
+/// A heap is as good as a new one for so long after its look.
+const FRESH: Duration = Duration::from_secs(1);
+/// How often it is seen whether the user wants the report now.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Why a look may not have seen everything.
+const CUT_SHORT: &str = "it was ended early, no time was left";
+const ENDED_EARLY: &str = "you ended the checkup early";
+
+/// What came of one look.
+struct Outcome {
+    step: &'static Step,
+    spec: &'static Spec,
+    why: String,
+    /// The error of the outer one says why it was not begun.
+    result: Result<Result<Report, ProfilerError>, String>,
+    took: Duration,
+    /// Whether it was asked to end before it was done.
+    cut_short: bool,
+}
+
+/// What every look needs.
+#[derive(Clone)]
+struct Visitor {
+    process: Arc<DotnetProcess>,
+    leave: Leave,
+    clock: Clock,
+    handed_on: Arc<Mutex<HandedOn>>,
+}
+
+/// What one look hands on to others.
+#[derive(Default)]
+struct HandedOn {
+    heap: Option<(Instant, heap_collector::Taken)>,
+    code: Option<SharedCode>,
+}
+
+/// The control of a look: it is held to its time, and what others can use is handed on.
+struct Handing<'a> {
+    reins: &'a Reins,
+    handed_on: &'a Mutex<HandedOn>,
+}
+
+impl Handing<'_> {
+    fn lock(&self) -> MutexGuard<'_, HandedOn> {
+        self.handed_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Control for Handing<'_> {
+    fn wait(&self, time: Duration) -> Stop {
+        self.reins.wait(time)
+    }
+
+    fn progress(&self, _: Duration, _: Duration, _: &str) {}
+
+    fn hand_on_heap(&self, taken: heap_collector::Taken) {
+        self.lock().heap = Some((Instant::now(), taken));
+    }
+
+    fn handed_on_heap(&self) -> Option<heap_collector::Taken> {
+        self.lock().heap.take().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, taken)| taken)
+    }
+
+    fn hand_on_code(&self, code: SharedCode) {
+        self.lock().code = Some(code);
+    }
+
+    fn handed_on_code(&self) -> Option<SharedCode> {
+        self.lock().code.clone()
+    }
+}
+
+impl Looks {
+    /// Takes the looks that the signs call for.
+    pub fn take(
+        process: &DotnetProcess,
+        signs: &Signs,
+        leave: Leave,
+        clock: &Clock,
+        control: &dyn Control,
+    ) -> Looks {
+        let mut looks = Looks::default();
+        let visitor = Visitor {
+            process: Arc::new(process.clone()),
+            leave,
+            clock: clock.clone(),
+            handed_on: Arc::default(),
+        };
+        let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
+        let (beside, agent): (Vec<Called>, Vec<Called>) =
+            called.into_iter().partition(|called| called.step.lane == Lane::Beside);
+        let lanes = beside.into_iter().map(|called| (vec![called], 0));
+        // Looks at the heap want their share of the time, too.
+        let lanes = lanes.chain([(agent, USUAL_HEAP_LOOKS)]).collect();
+        let begin = Instant::now();
+        let ended = looks.gather(&visitor, lanes, control, ("closer look", "closer looks"));
+        looks.spent.0 = begin.elapsed();
+        if !ended || clock.is_ended_early() {
+            looks.leave_out(signs, if ended { ENDED_EARLY } else { "no time was left" });
+        } else {
+            let heap = looks.choose(process, signs, leave, &[Lane::Heap]);
+            looks.gather(&visitor, vec![(heap, 0)], control, ("look at the heap", "looks at the heap"));
+            looks.spent.1 = begin.elapsed().saturating_sub(looks.spent.0);
+        }
+        looks.cancelled = clock.is_ended_early();
+        looks
+    }
+
+    /// Names the looks at the heap that will not be taken.
+    fn leave_out(&mut self, signs: &Signs, why: &str) {
+        let heap = STEPS.iter().filter(|step| step.lane == Lane::Heap);
+        let called = heap.filter(|step| (step.called)(signs, self).is_some());
+        let unseen: Vec<Unseen> = called.map(|step| no_time(step, why)).collect();
+        self.unseen.extend(unseen);
+    }
+
+    /// Takes the looks of some lanes, each with the number of looks that come after them, and says whether all have ended.
+    fn gather(
+        &mut self,
+        visitor: &Visitor,
+        lanes: Vec<(Vec<Called>, usize)>,
+        control: &dyn Control,
+        (what, many): (&str, &str),
+    ) -> bool {
+        let clock = &visitor.clock;
+        let mut pending: Vec<&'static Step> =
+            lanes.iter().flat_map(|(called, _)| called).map(|called| called.step).collect();
+        let (sender, outcomes) = channel();
+        let threads: Vec<JoinHandle<()>> = lanes
+            .into_iter()
+            .map(|(called, after)| {
+                let (visitor, sender) = (visitor.clone(), sender.clone());
+                std::thread::spawn(move || visitor.walk(&called, after, &sender))
+            })
+            .collect();
+        drop(sender);
+        loop {
+            let left = pending.len();
+            control.progress(clock.elapsed(), clock.budget(), &counted(left, what, many));
+            match outcomes.recv_timeout(GLANCE) {
+                Ok(outcome) => {
+                    pending.retain(|step| !std::ptr::eq(*step, outcome.step));
+                    self.keep(outcome);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if control.wait(Duration::ZERO) == Stop::Cancelled {
+                clock.end_early();
+            }
+            if clock.is_over() {
+                self.drain(&outcomes, &mut pending);
+                break;
+            }
+        }
+        let (failed, running): (Vec<_>, Vec<_>) =
+            threads.into_iter().partition(|thread| thread.is_finished() || pending.is_empty());
+        let failed = failed.into_iter().filter_map(|thread| thread.join().err()).count();
+        let why = match running.is_empty() && failed > 0 {
+            true => FAULT.to_owned(),
+            false => format!("it had not ended after {:.0} s", clock.elapsed().as_secs_f64()),
+        };
+        self.unseen.extend(pending.iter().map(|step| no_time(step, &why)));
+        running.into_iter().for_each(|thread| self.stragglers.add(thread));
+        pending.is_empty()
+    }
+
+    fn drain(&mut self, outcomes: &Receiver<Outcome>, pending: &mut Vec<&'static Step>) {
+        for outcome in outcomes.try_iter() {
+            pending.retain(|step| !std::ptr::eq(*step, outcome.step));
+            self.keep(outcome);
+        }
+    }
+
+    fn keep(&mut self, outcome: Outcome) {
+        let Outcome { step, spec, why, result, took, cut_short } = outcome;
+        match result {
+            Ok(Ok(report)) => {
+                let is_cancelled = report.window.end == WindowEnd::Cancelled;
+                if cut_short || is_cancelled {
+                    self.unseen.push(no_time(step, if cut_short { CUT_SHORT } else { ENDED_EARLY }));
+                }
+                let cut_short = cut_short || is_cancelled;
+                self.taken.push(Taken { id: spec.id, why, report, took, cut_short });
+            }
+            Ok(Err(_)) if cut_short => self.unseen.push(no_time(step, CUT_SHORT)),
+            Ok(Err(error)) => self.unseen.push(failed(step, spec, &error)),
+            Err(why) => self.unseen.push(no_time(step, &why)),
+        }
+    }
+}
+
+impl Visitor {
+    /// One look after the other.
+    fn walk(&self, called: &[Called], after: usize, outcomes: &Sender<Outcome>) {
+        for (number, one) in called.iter().enumerate() {
+            let outcome = self.visit(one, called.len() - number + after);
+            if outcomes.send(outcome).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Why a look is not begun, if so.
+    fn refused(&self, called: &Called, left: Duration) -> Option<String> {
+        if self.clock.is_ended_early() {
+            return Some(ENDED_EARLY.to_owned());
+        }
+        if self.leave.deep {
+            return None;
+        }
+        if left < SHORTEST_LOOK {
+            return Some("no time was left".to_owned());
+        }
+        let walk = called.walk.as_secs_f64();
+        (called.walk > self.clock.until_over())
+            .then(|| format!("no time was left for it: its heap takes about {walk:.1} s"))
+    }
+
+    /// Takes a look; as many looks share the time that is left.
+    fn visit(&self, called: &Called, sharing: usize) -> Outcome {
+        let begin = Instant::now();
+        let (step, spec, why) = (called.step, called.profiler.spec(), called.why.clone());
+        let left = self.clock.left();
+        if let Some(reason) = self.refused(called, left) {
+            return Outcome { step, spec, why, result: Err(reason), took: Duration::ZERO, cut_short: false };
+        }
+        let others = u32::try_from(sharing).unwrap_or(1).saturating_sub(1);
+        let wanted = Duration::from_secs_f64(called.seconds * if self.leave.deep { DEEPER } else { 1.0 });
+        let share = left / (others + 1);
+        let time = match self.leave.deep {
+            true => wanted,
+            false => wanted
+                .min(share.saturating_sub(USUAL_OVERHEAD.max(called.walk)))
+                .max(SHORTEST_LOOK.min(wanted)),
+        };
+        // What the others can do without is for whoever needs longer than it says. A deep checkup has patience.
+        let spare = left.saturating_sub((SHORTEST_LOOK + OVERHEAD) * others);
+        let most =
+            if self.leave.deep { self.clock.budget() } else { spare.max(time + OVERHEAD).min(left + GRACE) };
+        let reins = self.clock.reins(most);
+        let handing = Handing { reins: &reins, handed_on: &self.handed_on };
+        let result = Ok(look(&self.process, called, self.leave, time, &handing));
+        Outcome { step, spec, why, result, took: begin.elapsed(), cut_short: reins.were_pulled() }
+    }
+}
+
+fn look(
+    process: &DotnetProcess,
+    called: &Called,
+    leave: Leave,
+    duration: Duration,
+    control: &dyn Control,
+) -> Result<Report, ProfilerError> {
+    let spec = called.profiler.spec();
+    let takes_leave = spec.parameters.iter().any(|parameter| parameter.name == ALLOW_PAUSE);
+    let pause = (leave.long_pauses && takes_leave).then_some("allow-pause=yes");
+    let settings = Settings::new(spec, called.step.set.iter().copied().chain(pause)).unwrap_or_default();
+    let settings = settings.with_redaction(leave.redaction);
+    let run = Run { process, settings: &settings, duration, control };
+    match called.step.look {
+        Look::Profiler(_) => profilers::run(called.profiler, &run),
+        Look::Own(_) => profilers::run_unlisted(called.profiler, &run),
+    }
+}
+
+fn failed(step: &Step, spec: &Spec, error: &ProfilerError) -> Unseen {
+    let how = match spec.engine {
+        _ if matches!(error, ProfilerError::NotVisible { .. }) => SHARE_NAMESPACE.to_owned(),
+        Engine::Kernel => "drdotnet info -p PID".to_owned(),
+        _ => match profilers::by_id(spec.id) {
+            Ok(_) => format!("drdotnet run {} -p PID", spec.id),
+            Err(_) => "drdotnet checkup -p PID --deep".to_owned(),
+        },
+    };
+    Unseen { what: step.tells.to_owned(), why: error.to_string(), how }
+}
+
+fn no_time(step: &Step, why: &str) -> Unseen {
+    let how = "drdotnet checkup -p PID --deep".to_owned();
+    Unseen { what: step.tells.to_owned(), why: why.to_owned(), how }
+}

@@ -1,0 +1,183 @@
+//! One visit after the other, or several at once.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use model::{Report, Severity};
+use testbed::Testbed;
+
+use crate::judge::{Judged, judge};
+use crate::row::{Answer, Row};
+use crate::throughput::{Counter, rate};
+use crate::visits::Visit;
+
+/// Whether the throughput of targets is measured, which takes some seconds for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    /// Before the checkup and while it runs.
+    Measured,
+    /// Not at all.
+    Unknown,
+}
+
+/// Where patients are examined.
+pub struct Ward<'a> {
+    /// The testbed.
+    pub testbed: &'a Testbed,
+    /// The binary `drdotnet`.
+    pub binary: &'a Path,
+    /// How many that rest are examined at once. Busy ones are always alone.
+    pub beds: usize,
+    /// Whether throughput is measured.
+    pub throughput: Throughput,
+    /// How often an illness is looked for: a machine may take the processors away for a while.
+    pub tries: usize,
+}
+
+impl Ward<'_> {
+    /// As [`Ward::visit_all`], for those who have no use for a part of the rows.
+    pub fn rows(&self, visits: &[Visit], told: &(dyn Fn(&Row) + Sync)) -> Result<Vec<Row>> {
+        self.visit_all(visits, told).into_iter().collect()
+    }
+
+    /// Examines all, the resting ones first; `told` hears of each. The rows come in the order of the visits.
+    pub fn visit_all(&self, visits: &[Visit], told: &(dyn Fn(&Row) + Sync)) -> Vec<Result<Row>> {
+        let numbered = |busy: bool| -> Vec<(usize, Visit)> {
+            visits.iter().copied().enumerate().filter(|(_, visit)| visit.is_busy() == busy).collect()
+        };
+        let mut rows = self.side_by_side(&numbered(false), self.beds, told);
+        rows.extend(self.side_by_side(&numbered(true), 1, told));
+        rows.sort_by_key(|(number, _)| *number);
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    fn side_by_side(
+        &self,
+        visits: &[(usize, Visit)],
+        beds: usize,
+        told: &(dyn Fn(&Row) + Sync),
+    ) -> Vec<(usize, Result<Row>)> {
+        let next = AtomicUsize::new(0);
+        let rows: Mutex<Vec<(usize, Result<Row>)>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..beds.max(1) {
+                scope.spawn(|| {
+                    while let Some((number, visit)) = visits.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let row = examine(self, *visit);
+                        if let Ok(row) = &row {
+                            told(row);
+                        }
+                        rows.lock().unwrap_or_else(PoisonError::into_inner).push((*number, row));
+                    }
+                });
+            }
+        });
+        rows.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the program, examines it, and judges what was said.
+///
+/// First without leave to stop the program for long. Where the report says that leave was needed for a look, and there is still
+/// something to find (or to find falsely), it is examined once more with it.
+pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
+    let counter = (ward.throughput == Throughput::Measured).then(Counter::new).transpose()?;
+    let path: Option<PathBuf> = counter.as_ref().map(Counter::path);
+    let target = visit.start(ward.testbed, path.as_deref()).with_context(|| visit.to_string())?;
+    let before = counter.as_ref().and_then(Counter::before);
+    let begin = counter.as_ref().and_then(Counter::mark);
+    let mut first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
+    let end = counter.as_ref().and_then(Counter::mark);
+    let throughput =
+        before.zip(begin.zip(end)).map(|(before, (begin, end))| rate(begin, end) / before.max(1e-9));
+
+    let patients = visit.patients();
+    let mut judged = judge(&patients, &first.report.findings);
+    for _ in 1..ward.tries {
+        if judged.culprit != Some(Answer::No) || needs_leave(&first.report) {
+            break;
+        }
+        first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
+        judged = both(&judged, judge(&patients, &first.report.findings));
+    }
+    let mut seconds = first.seconds;
+    let mut with_leave = false;
+    if needs_leave(&first.report) && judged.culprit != Some(Answer::Yes) {
+        with_leave = true;
+        let second = checkup(ward.binary, target.pid(), true).with_context(|| visit.to_string())?;
+        seconds = seconds.max(second.seconds);
+        judged = both(&judged, judge(&patients, &second.report.findings));
+    }
+    if !target.is_alive() {
+        bail!("{visit} has ended: {}", target.stderr_text());
+    }
+    let Judged { found, culprit, false_findings, said } = judged;
+    Ok(Row { visit, found, culprit, false_findings, said, seconds, throughput, with_leave })
+}
+
+/// The exit code of a checkup that found something.
+const FINDINGS: i32 = 48;
+
+/// A report and the time it took.
+struct Said {
+    report: Report,
+    seconds: f64,
+}
+
+fn checkup(binary: &Path, pid: u32, with_leave: bool) -> Result<Said> {
+    let folder = tempfile::tempdir()?;
+    let begin = Instant::now();
+    let output = Command::new(binary)
+        .args(["checkup", "--json", "-p", &pid.to_string()])
+        .args(with_leave.then_some("--allow-pause"))
+        .env("DRDOTNET_SESSIONS", folder.path())
+        .output()
+        .with_context(|| format!("starting {}", binary.display()))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let report =
+        Report::from_json(&text).with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let is_ill = report.findings.iter().any(|finding| finding.severity >= Severity::Warning);
+    let code = if is_ill { FINDINGS } else { 0 };
+    ensure!(output.status.code() == Some(code), "{} instead of exit code {code}: {text}", output.status);
+    ensure!(report.findings.iter().all(|finding| !finding.advice.is_empty()), "no advice: {text}");
+    Ok(Said { report, seconds })
+}
+
+/// Whether the report says that a look was not taken for want of leave.
+fn needs_leave(report: &Report) -> bool {
+    let unseen = report.sections.iter().find(|section| section.id == "unseen");
+    unseen.is_some_and(|section| format!("{section:?}").contains("--allow-pause"))
+}
+
+/// The second time more is seen, but what was said falsely the first time stays false.
+fn both(first: &Judged, second: Judged) -> Judged {
+    let mut judged = second;
+    for false_finding in &first.false_findings {
+        if !judged.false_findings.contains(false_finding) {
+            judged.false_findings.push(false_finding.clone());
+        }
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_falsely_once_stays_false() {
+        let judged = |culprit, false_findings: &[&str]| Judged {
+            culprit: Some(culprit),
+            false_findings: false_findings.iter().map(|&text| text.to_owned()).collect(),
+            ..Judged::default()
+        };
+        let first = judged(Answer::No, &["deadlock (nobody)", "hot-method (A)"]);
+        let whole = both(&first, judged(Answer::Yes, &["hot-method (A)"]));
+        assert_eq!(whole, judged(Answer::Yes, &["hot-method (A)", "deadlock (nobody)"]));
+    }
+}
