@@ -12,7 +12,7 @@ use testbed::Testbed;
 
 use crate::judge::{Judged, judge};
 use crate::row::{Answer, Row};
-use crate::throughput::{Counter, rate};
+use crate::throughput::Counter;
 use crate::visits::Visit;
 
 /// Whether the throughput of targets is measured, which takes some seconds for each.
@@ -92,8 +92,7 @@ pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
     let begin = counter.as_ref().and_then(Counter::mark);
     let mut first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
     let end = counter.as_ref().and_then(Counter::mark);
-    let throughput =
-        before.zip(begin.zip(end)).map(|(before, (begin, end))| rate(begin, end) / before.max(1e-9));
+    let throughput = before.zip(begin.zip(end)).map(|(before, (begin, end))| before.share(begin, end));
 
     let patients = visit.patients();
     let mut judged = judge(&patients, &first.report.findings);

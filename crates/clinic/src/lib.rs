@@ -21,6 +21,6 @@ mod visits;
 pub use examine::{Throughput, Ward, examine};
 pub use page::{PAGE, page, rows};
 pub use row::{Answer, Row};
-pub use throughput::Counter;
+pub use throughput::{Counter, Share};
 pub use unmet::{UNMET, Unmet, reason};
 pub use visits::{Group, PAIRS, Visit, all, chosen};

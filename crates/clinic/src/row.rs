@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::throughput::Share;
 use crate::visits::Visit;
 
 /// Whether something that had to be found was.
@@ -29,7 +30,7 @@ pub struct Row {
     /// How long the checkup took.
     pub seconds: f64,
     /// Work per second while it ran, against before.
-    pub throughput: Option<f64>,
+    pub throughput: Option<Share>,
     /// Whether it took leave to stop the program for longer than 100 ms.
     pub with_leave: bool,
 }
@@ -57,7 +58,7 @@ impl Row {
             word(self.found),
             word(self.culprit),
             self.seconds,
-            self.throughput.map_or_else(|| "-".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0)),
+            self.throughput.map_or_else(|| "-".to_owned(), share),
         )
     }
 
@@ -68,7 +69,6 @@ impl Row {
         let ids = ids.trim_matches('`');
         let visit = visits.iter().find(|visit| visit.ids == ids && visit.runtime.label() == *runtime)?;
         let falsely = falsely.strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
-        let ratio = throughput.strip_suffix(" %").and_then(|number| number.parse::<f64>().ok());
         Some(Row {
             visit: *visit,
             found: answer(found),
@@ -78,7 +78,7 @@ impl Row {
                 .unwrap_or_default(),
             said: Vec::new(),
             seconds: time.trim_start_matches(LEAVE).strip_suffix(" s")?.parse().ok()?,
-            throughput: ratio.map(|percent| percent / 100.0),
+            throughput: share_in(throughput),
             with_leave: time.starts_with(LEAVE),
         })
     }
@@ -87,11 +87,11 @@ impl Row {
     pub fn line(&self) -> String {
         let word = |is_wrong: bool, word: &'static str| if is_wrong { word } else { "" };
         let mut line = format!(
-            "{:42} {:4} {:4.1} s {:>6}  ",
+            "{:42} {:4} {:4.1} s {:>11}  ",
             self.visit.ids,
             self.visit.runtime.label(),
             self.seconds,
-            self.throughput.map_or_else(String::new, |ratio| format!("{:.0} %", ratio * 100.0)),
+            self.throughput.map_or_else(String::new, share),
         );
         let is_missed = self.found == Some(Answer::No);
         line += word(self.with_leave, "with leave: ");
@@ -102,6 +102,17 @@ impl Row {
         }
         line + &self.said.join(", ")
     }
+}
+
+/// As a cell of the table.
+fn share(share: Share) -> String {
+    format!("{:.0} % ± {:.0}", share.ratio * 100.0, share.spread * 100.0)
+}
+
+fn share_in(text: &str) -> Option<Share> {
+    let (ratio, spread) = text.split_once(" % ± ")?;
+    let part = |percent: &str| Some(percent.parse::<f64>().ok()? / 100.0);
+    Some(Share { ratio: part(ratio)?, spread: part(spread)? })
 }
 
 fn word(answer: Option<Answer>) -> &'static str {
@@ -140,7 +151,7 @@ mod tests {
                 },
                 said: Vec::new(),
                 seconds: 13.0,
-                throughput: (number % 5 > 0).then_some(0.97),
+                throughput: (number % 5 > 0).then_some(Share { ratio: 0.97, spread: 0.02 }),
                 with_leave: number % 2 > 0,
             };
             assert_eq!(Row::from_markdown(&row.markdown(), &visits), Some(row));

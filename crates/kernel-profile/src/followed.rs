@@ -140,6 +140,10 @@ impl Followed {
         let Walker { limit, chain, frames } = walker;
         chain.clear();
         chain.extend(view.user.iter());
+        let mut cut = view.cut || chain.len() >= *limit;
+        if cut {
+            cut = !end_at_data(chain, &self.map);
+        }
         let mut top = None;
         match view.registers {
             Some(registers) => {
@@ -151,7 +155,7 @@ impl Followed {
                     },
                     stack: view.memory,
                     chain,
-                    chain_cut: view.cut || chain.len() >= *limit,
+                    chain_cut: cut,
                 };
                 let mut reached = self.unwinder.walk(&thread, frames);
                 // A broken chain may lead anywhere, but user code has no callers in the kernel.
@@ -267,6 +271,14 @@ pub(crate) fn is_code(map: &MemoryMap, address: u64) -> bool {
     address.checked_sub(1).and_then(|before| map.find(before)).is_some_and(|mapping| mapping.executable)
 }
 
+/// Ends a chain of the kernel's where it leaves code, and tells whether it did. Code without frame pointers uses their
+/// register for anything, and the kernel follows it anywhere: a list that leads back to itself fills a chain to its limit.
+fn end_at_data(chain: &mut Vec<u64>, map: &MemoryMap) -> bool {
+    let end = chain.iter().position(|address| !is_code(map, *address));
+    chain.truncate(end.unwrap_or(chain.len()));
+    end.is_some()
+}
+
 /// Threads that are there, with their names.
 fn threads_of(pid: ProcessId) -> BTreeMap<u32, String> {
     let tasks = Path::new("/proc").join(pid.to_string()).join("task");
@@ -288,5 +300,23 @@ fn backing(path: &[u8]) -> Backing {
         _ if path.starts_with(b"[") => Backing::Special(String::from_utf8_lossy(path).into_owned()),
         _ if path.starts_with(b"/memfd:") => Backing::Anonymous,
         _ => Backing::File(Path::new(OsStr::from_bytes(path)).to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_that_leads_into_data_ends_there_and_recursion_goes_on() {
+        let mut map = MemoryMap::default();
+        let backing = Backing::Anonymous;
+        map.insert(Mapping { start: 0x1000, end: 0x3000, executable: true, offset: 0, backing });
+        let mut into_a_list = vec![0x1010, 0x2020, 0x9000, 0x9000, 0x9000];
+        assert!(end_at_data(&mut into_a_list, &map));
+        assert_eq!(into_a_list, [0x1010, 0x2020]);
+        let mut recursion = vec![0x1010, 0x2020, 0x2020, 0x2020];
+        assert!(!end_at_data(&mut recursion, &map));
+        assert_eq!(recursion.len(), 4);
     }
 }

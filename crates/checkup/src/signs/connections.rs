@@ -10,8 +10,7 @@ use model::ProcessId;
 const MOST_DESCRIPTORS: usize = 20_000;
 /// Lines of the kernel's tables that are read: a machine may have more connections than anybody wants to wait for.
 const MOST_LINES: usize = 200_000;
-/// `TCP_TIME_WAIT` and `TCP_CLOSE_WAIT`, as the tables have them.
-const TIME_WAIT: &str = "06";
+/// `TCP_CLOSE_WAIT`, as the tables have it.
 const CLOSE_WAIT: &str = "08";
 
 /// TCP connections at one moment.
@@ -24,33 +23,25 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Those of a process; nothing if it may not be looked at.
+    /// Those of a process; nothing if it may not be looked at. The kernel takes milliseconds to list connections, so a
+    /// process that has fewer sockets than matter is not asked about.
     #[must_use]
-    pub fn of(pid: ProcessId) -> Connections {
+    pub fn of(pid: ProcessId, fewest: u64) -> Connections {
         let sockets = sockets(pid);
-        let mut found = Connections::default();
-        if sockets.is_empty() {
+        let lingering = fs::read_to_string(format!("/proc/{pid}/net/sockstat"));
+        let lingering = lingering.ok().and_then(|text| lingering_in(&text)).unwrap_or_default();
+        let mut found = Connections { lingering, ..Connections::default() };
+        if (sockets.len() as u64) < fewest {
             return found;
         }
         for table in ["tcp", "tcp6"] {
             let Ok(file) = fs::File::open(format!("/proc/{pid}/net/{table}")) else { continue };
             let lines = BufReader::new(file).lines().map_while(Result::ok).take(MOST_LINES);
-            lines.for_each(|line| found.add(&line, &sockets));
+            let half_closed =
+                lines.filter_map(|line| half_closed(&line).filter(|inode| sockets.contains(inode)));
+            found.half_closed.extend(half_closed);
         }
         found
-    }
-
-    fn add(&mut self, line: &str, sockets: &BTreeSet<u64>) {
-        let mut words = line.split_ascii_whitespace();
-        let state = words.nth(3);
-        let inode = words.nth(5).and_then(|inode| inode.parse().ok());
-        match (state, inode) {
-            (Some(TIME_WAIT), _) => self.lingering += 1,
-            (Some(CLOSE_WAIT), Some(inode)) if sockets.contains(&inode) => {
-                self.half_closed.insert(inode);
-            }
-            _ => {}
-        }
     }
 
     /// Sockets that were half closed before and still are.
@@ -58,6 +49,20 @@ impl Connections {
     pub fn still_half_closed(&self, before: &Connections) -> u64 {
         self.half_closed.intersection(&before.half_closed).count() as u64
     }
+}
+
+/// The socket of a line of the tables, if only the other side has closed it.
+fn half_closed(line: &str) -> Option<u64> {
+    let mut words = line.split_ascii_whitespace();
+    words.nth(3).filter(|state| *state == CLOSE_WAIT)?;
+    words.nth(5)?.parse().ok()
+}
+
+/// Connections that wait out their end, from the kernel's count of sockets.
+fn lingering_in(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    let mut words = line.split_ascii_whitespace().skip_while(|word| *word != "tw");
+    words.nth(1)?.parse().ok()
 }
 
 /// Numbers of the sockets that a process has open.
@@ -87,8 +92,17 @@ mod tests {
         // The end of the stream has come, so the kernel knows.
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
         let pid = ProcessId(std::process::id());
-        let first = Connections::of(pid);
-        let last = Connections::of(pid);
+        let first = Connections::of(pid, 1);
+        let last = Connections::of(pid, 1);
         assert!(last.still_half_closed(&first) >= 1, "{last:?}");
+        assert_eq!(Connections::of(pid, u64::MAX).half_closed.len(), 0);
+    }
+
+    #[test]
+    fn lingering_connections_are_counted_by_the_kernel() {
+        let text = "sockets: used 30\nTCP: inuse 22 orphan 0 tw 6 alloc 22 mem 0\nUDP: inuse 0 mem 0\n";
+        assert_eq!(lingering_in(text), Some(6));
+        assert_eq!(lingering_in("TCP: inuse 22 tw\n"), None);
+        assert!(lingering_in(&fs::read_to_string("/proc/net/sockstat").unwrap()).is_some());
     }
 }

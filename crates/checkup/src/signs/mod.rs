@@ -141,7 +141,8 @@ impl Signs {
         // The number of a process that is not shown is that of another here.
         let pid = process.visible.then_some(process.pid);
         let before = pid.map(Container::of).unwrap_or_default();
-        let connected = pid.map(Connections::of).unwrap_or_default();
+        let connections = |pid| Connections::of(pid, crate::rules::descriptor_leak::HALF_CLOSED);
+        let connected = pid.map(connections).unwrap_or_default();
         let mut moments: Vec<Moment> = pid.and_then(Moment::of).into_iter().collect();
         if frozen(&moments).is_some() {
             control.wait(GLANCE);
@@ -188,7 +189,7 @@ impl Signs {
         signs.frozen = frozen(&moments);
         signs.system = System::between(process.pid, &moments);
         signs.container = pid.map(Container::of).unwrap_or_default();
-        signs.connections = pid.map(Connections::of).unwrap_or_default();
+        signs.connections = pid.map(connections).unwrap_or_default();
         signs.half_closed = signs.connections.still_half_closed(&connected);
         signs.throttled = signs.container.throttled_percent_since(&before);
         signs.killed = signs.container.killed.saturating_sub(before.killed);
