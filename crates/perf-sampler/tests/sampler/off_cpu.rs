@@ -61,7 +61,8 @@ fn waits_and_running_add_up_to_the_time_that_passed() {
     let wait_stacks = WaitStacks::OneIn(1);
     let options = Options { collect: Collect::Both, rate_hz: 99, wait_stacks, ..options(&target) };
     let (story, summary, ran) = watch(&options, &target, Duration::from_secs(3));
-    assert_eq!(summary.counts.lost, 0);
+    // On a crowded machine nobody may read for a while what comes with so many stacks; that is counted, and little.
+    assert!(summary.counts.lost * 50 <= summary.counts.switches, "{:?}", summary.counts);
     adds_up(&story, &summary, &ran);
     // The route that waits does so for 100 ms, and each time its stack was told.
     let long: Vec<_> = story
