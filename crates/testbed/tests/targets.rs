@@ -235,11 +235,9 @@ fn several_patients_share_a_process() {
         for name in seen {
             assert!(names.iter().any(|other| other == name), "{runtime}: {name} is not in {names:?}");
         }
-        let until = Instant::now() + LONG;
-        while std::fs::read(&file).unwrap_or_default().iter().all(|byte| *byte == 0) {
-            assert!(Instant::now() < until, "{runtime}: it does not count its work");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until(&format!("{runtime} counts its work"), || {
+            std::fs::read(&file).unwrap_or_default().iter().any(|byte| *byte != 0)
+        });
         std::fs::remove_file(&file).unwrap();
     }
     let nobodys = shared().target("deadlock-ab-ba+leak-timers", Runtime::Net9).arg("deadlock-ab-ba.rate=1");

@@ -166,41 +166,41 @@ fn starvation_is_doubted_where_processors_are_missing() {
     assert_eq!(said(&signs, &seen), ["thread-pool-starvation Acme.Get Info"]);
 }
 
-#[test]
-fn who_opened_what_is_still_open_is_to_blame() {
-    let open = Descriptors { total: 40, files: 10, sockets: 30, limit: Some(1024), ..Descriptors::default() };
+/// More and more descriptors, of ten files and ten sockets at first.
+fn opening(files: u64, sockets: u64) -> Signs {
+    let open = Descriptors { total: 40, files, sockets, limit: Some(1024), ..Descriptors::default() };
     let system = System {
         open: Course(vec![20, 25, 30, 35, 40]),
         descriptors: Some(open),
         at_first: (10, 10),
         ..System::default()
     };
-    let signs = Signs { system: Some(system), ..Signs::default() };
+    Signs { system: Some(system), ..Signs::default() }
+}
+
+/// Nobody was seen opening anything, but somebody makes HTTP calls.
+fn http_calls_alone() -> Looks {
+    looks(vec![
+        ("openers", report(Vec::new(), Vec::new())),
+        ("http-calls", report(vec![finding(crate::looks::HTTP_CALLER, "Acme.Rates.GetAsync")], Vec::new())),
+    ])
+}
+
+#[test]
+fn who_opened_what_is_still_open_is_to_blame() {
+    let signs = opening(10, 30);
     let seen =
         looks(vec![("openers", report(vec![finding("descriptor-opener", "Acme.Rates.Ask")], Vec::new()))]);
     assert_eq!(said(&signs, &seen), ["descriptor-leak Acme.Rates.Ask Warning"]);
     // The framework opens connections for HTTP calls: who calls is to blame.
-    let seen = looks(vec![
-        ("openers", report(Vec::new(), Vec::new())),
-        ("http-calls", report(vec![finding(crate::looks::HTTP_CALLER, "Acme.Rates.GetAsync")], Vec::new())),
-    ]);
+    let seen = http_calls_alone();
     assert_eq!(said(&signs, &seen), ["descriptor-leak Acme.Rates.GetAsync Warning"]);
 }
 
 #[test]
 fn who_makes_http_calls_is_not_to_blame_for_files() {
-    let open = Descriptors { total: 40, files: 30, sockets: 10, limit: Some(1024), ..Descriptors::default() };
-    let system = System {
-        open: Course(vec![20, 25, 30, 35, 40]),
-        descriptors: Some(open),
-        at_first: (10, 10),
-        ..System::default()
-    };
-    let signs = Signs { system: Some(system), ..Signs::default() };
-    let seen = looks(vec![
-        ("openers", report(Vec::new(), Vec::new())),
-        ("http-calls", report(vec![finding(crate::looks::HTTP_CALLER, "Acme.Rates.GetAsync")], Vec::new())),
-    ]);
+    let signs = opening(30, 10);
+    let seen = http_calls_alone();
     assert_eq!(said(&signs, &seen), ["descriptor-leak nobody Warning"]);
 }
 
