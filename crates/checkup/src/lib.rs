@@ -49,6 +49,7 @@ pub struct Examined {
 #[must_use]
 pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> Examined {
     let started_at = Timestamp::now();
+    let used_before = process_view::own_cpu_time();
     let clock = Clock::start(leave);
     let window = if leave.deep { DEEP_WINDOW } else { WINDOW };
     let mut stragglers = Stragglers::default();
@@ -60,6 +61,9 @@ pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> 
     let found = RULES.iter().flat_map(|rule| (rule.judge)(&case)).collect();
     let mut verdicts = merging::merge(found, &kin::Kin::of(&looks, signs.told()));
     merging::rank(&mut verdicts);
-    let report = report::report(&case, verdicts, leave, started_at, clock.elapsed());
+    let mut report = report::report(&case, verdicts, leave, started_at, clock.elapsed());
+    // Not what this process did before: prepare a demo, or examine others.
+    let host = &mut report.cost.host;
+    host.cpu_ns = host.cpu_ns.saturating_sub(u64::try_from(used_before.as_nanos()).unwrap_or(u64::MAX));
     Examined { report, stragglers }
 }
