@@ -164,7 +164,11 @@ impl Signs {
             control.progress(begin.elapsed(), window, "vital signs");
             let left = window.saturating_sub(begin.elapsed());
             signs.cancelled = control.wait(left.min(BETWEEN_LOOKS)) == Stop::Cancelled;
-            let moment = pid.and_then(Moment::of);
+            let is_last = signs.cancelled || begin.elapsed() >= window;
+            let moment = pid.and_then(|pid| match moments.first() {
+                Some(first) if !is_last => Moment::glance(pid, first),
+                _ => Moment::of(pid),
+            });
             signs.exited = pid.is_some() && moment.is_none();
             moments.extend(moment);
             look(&mut signs);

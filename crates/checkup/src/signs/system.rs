@@ -33,11 +33,16 @@ pub struct Descriptors {
     pub limit: Option<u64>,
 }
 
+/// All open descriptors.
+fn opened(pid: ProcessId) -> Option<impl Iterator<Item = fs::DirEntry>> {
+    Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten())
+}
+
 impl Descriptors {
     fn read(pid: ProcessId) -> Option<Descriptors> {
         let mut found = Descriptors::default();
         let mut folders: HashMap<String, u64> = HashMap::new();
-        for (number, entry) in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten().enumerate() {
+        for (number, entry) in opened(pid)?.enumerate() {
             found.total += 1;
             if number >= MOST_LINKS {
                 continue;
@@ -75,43 +80,73 @@ pub struct Moment {
     at: Instant,
     /// State of its main thread.
     pub state: TaskState,
+    /// How many threads it has.
+    count: u64,
+    /// Those that were asked for their time: all, or at a glance those that send events.
     threads: BTreeMap<ThreadId, ProcessorTime>,
     senders: Vec<ThreadId>,
     /// Processor time of all threads, those that have ended among them, in ticks.
     ticks: u64,
     resident: Option<u64>,
+    /// Open descriptors.
+    open: Option<u64>,
+    /// What they are, unless it was a glance.
     descriptors: Option<Descriptors>,
+    is_glance: bool,
 }
 
 impl Moment {
-    /// Looks. `None` when the process is gone, or not shown.
+    /// Looks at everything. `None` when the process is gone, or not shown.
     pub fn of(pid: ProcessId) -> Option<Moment> {
+        Moment::look(pid, None)
+    }
+
+    /// Looks at what changes: each thread and each descriptor that is asked takes a processor some microseconds.
+    pub fn glance(pid: ProcessId, first: &Moment) -> Option<Moment> {
+        Moment::look(pid, Some(first))
+    }
+
+    fn look(pid: ProcessId, first: Option<&Moment>) -> Option<Moment> {
         let process = Process::new(pid);
         let whole = process.stat().ok()?;
         if matches!(whole.state, TaskState::Zombie | TaskState::Dead) {
             return None;
         }
+        let tasks = process.tasks().ok()?;
+        let count = tasks.len() as u64;
         let mut threads = BTreeMap::new();
         let mut senders = Vec::new();
-        for task in process.tasks().ok()? {
-            if task.stat().is_ok_and(|stat| stat.name == SENDER) {
+        for task in tasks {
+            let sends = first.is_none_or(|first| first.may_send(task.id))
+                && task.name().is_ok_and(|name| name == SENDER);
+            if sends {
                 senders.push(task.id);
             }
-            threads.insert(task.id, task.processor_time().unwrap_or_default());
+            if sends || first.is_none() {
+                threads.insert(task.id, task.processor_time().unwrap_or_default());
+            }
         }
+        let descriptors = if first.is_none() { Descriptors::read(pid) } else { None };
+        let counted = || Some(opened(pid)?.count() as u64);
         Some(Moment {
             at: Instant::now(),
             state: whole.state,
+            count,
             threads,
             senders,
             ticks: whole.user_ticks.saturating_add(whole.system_ticks),
             resident: process.status().ok().and_then(|status| status.resident_bytes),
-            descriptors: Descriptors::read(pid),
+            open: descriptors.as_ref().map(|open| open.total).or_else(counted),
+            descriptors,
+            is_glance: first.is_some(),
         })
     }
-}
 
-impl Moment {
+    /// Whether a thread sends events, as far as is known from this moment: those that were there keep their names.
+    fn may_send(&self, thread: ThreadId) -> bool {
+        self.senders.contains(&thread) || !self.threads.contains_key(&thread)
+    }
+
     /// Descriptors that the process could still open.
     pub fn spare_descriptors(&self) -> Option<u64> {
         let open = self.descriptors.as_ref()?;
@@ -210,7 +245,9 @@ impl System {
             return None;
         }
         let mut busiest = (0, None);
-        for (id, after) in &last.threads {
+        // One that ended within the window was only glanced at since.
+        let seen = moments.iter().rev().find(|moment| !moment.is_glance).unwrap_or(last);
+        for (id, after) in &seen.threads {
             let before = first.threads.get(id).copied().unwrap_or_default();
             let ran = after.ran_ns.saturating_sub(before.ran_ns);
             system.ran_ns += ran;
@@ -231,10 +268,10 @@ impl System {
         let share = busiest.0 as f64 / window.as_nanos() as f64 * 100.0;
         system.busiest = busiest.1.map(|id| (thread_name(pid, id), share));
         let course = |of: &dyn Fn(&Moment) -> Option<u64>| Course(moments.iter().filter_map(of).collect());
-        system.threads = course(&|moment| Some(moment.threads.len() as u64));
+        system.threads = course(&|moment| Some(moment.count));
         system.resident = course(&|moment| moment.resident);
-        system.open = course(&|moment| moment.descriptors.as_ref().map(|open| open.total));
-        system.descriptors.clone_from(&last.descriptors);
+        system.open = course(&|moment| moment.open);
+        system.descriptors.clone_from(&seen.descriptors);
         system.at_first = first.descriptors.as_ref().map_or((0, 0), |open| (open.files, open.sockets));
         Some(system)
     }
@@ -300,11 +337,14 @@ mod tests {
             Moment {
                 at: Instant::now(),
                 state: TaskState::Sleeping,
+                count: 3,
                 threads: threads.collect(),
                 senders: senders.iter().map(|(id, _)| ThreadId(*id)).collect(),
                 ticks: 0,
                 resident: None,
+                open: None,
                 descriptors: None,
+                is_glance: false,
             }
         };
         let first = moment(&[(10, 5), (20, 7), (30, 9)]);

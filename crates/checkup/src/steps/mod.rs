@@ -118,7 +118,7 @@ pub static STEPS: &[Step] = &[
     step(Look::Profiler("cpu-unprivileged"), 2.0, &[], Lane::Agent, busy_unseen, moments, "which method uses the processors").standing_in(),
     step(Look::Profiler("deadlocks"), 2.0, &[], Lane::Agent, always, moments, "threads that wait for each other, or for ever"),
     step(Look::Profiler("zombie-threads"), 3.0, &[], Lane::Agent, many_threads, moments, "where idle threads are stuck"),
-    step(Look::Profiler("async-hot-paths"), 1.5, &[], Lane::Heap, awaited, moments, "for whom async methods work"),
+    step(Look::Profiler("async-hot-paths"), 1.5, &["rate=30", "waits=no"], Lane::Heap, awaited, moments, "for whom async methods work"),
     step(Look::Profiler("memory-leaks"), 3.0, &[], Lane::Heap, growing, heap_walk, "what grows on the heap, and who holds it"),
     // Right behind the one that hands its heap on.
     step(Look::Profiler("duplicate-strings"), 1.0, &[], Lane::Heap, large_heap, heap_walk, "which strings are there many times"),

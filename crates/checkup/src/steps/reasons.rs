@@ -24,6 +24,8 @@ const COMPILED: f64 = 50.0;
 const POOL_THREADS: f64 = 2.0;
 /// And so many more.
 const SPARE_POOL_THREADS: f64 = 2.0;
+/// Time that work waits for a pool thread, in seconds, that is worth a look: items that wait, divided by those done per second.
+const QUEUED: f64 = 0.01;
 /// Threads from which leaked ones may be among them.
 const MANY_THREADS: u64 = 40;
 /// Threads that came in the window, of which some may stay.
@@ -111,13 +113,14 @@ pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
     if told.starvations > 0 {
         return Some(format!("the pool lacked threads {} times", told.starvations));
     }
+    let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
     let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
-    if queue >= 1.0 {
+    // Work that is taken from the queue as quickly as it comes has not waited.
+    if queue >= 1.0 && queue >= done * QUEUED {
         return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
     }
     // The pool has as many threads as processors, and many more only because some have blocked.
     let threads = told.counter("threadpool-thread-count")?.last();
-    let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
     (threads > signs.processors() * POOL_THREADS + SPARE_POOL_THREADS && done > 0.0)
         .then(|| format!("the pool has {threads:.0} threads, more than work that never blocks needs"))
 }

@@ -108,6 +108,9 @@ pub(super) fn collect(guest: &mut Guest<'_>, run: &Run<'_>) -> Result<Collected,
     let patience = 1000 / u32::try_from(run.settings.integer("budget")).unwrap_or(1).max(1);
     let began = Instant::now();
     let mut counting = Counting::new(run.duration, patience);
+    if run.settings.choice("waits") == "no" {
+        counting.next = None;
+    }
     loop {
         let sample =
             guest.ask(Attached::async_sample, |sample| (sample.stacks.pause, sample.stacks.left_out));

@@ -38,6 +38,11 @@ static SPEC: Spec = Spec {
             help: "tenths of a per cent of the time that the process may be stopped",
         },
         Parameter {
+            name: "waits",
+            kind: Kind::Choice { options: &["yes", "no"], default: "yes" },
+            help: "whether to count methods that wait; the heap is walked for it, up to 10 times",
+        },
+        Parameter {
             name: "top",
             kind: Kind::Integer { min: 1, max: 10_000, default: 15 },
             help: "how many rows a table has at most",
