@@ -15,6 +15,7 @@ mod cpu_crowds;
 mod cpu_limits;
 mod cpu_rights;
 mod debugger;
+mod demo;
 mod disks;
 mod dump;
 mod flight_recorder;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use diagnostics_ipc::{Feature, TraceRequest};
+use diagnostics_ipc::{Client, Feature, Rundown, TraceRequest};
 use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
 use model::{Cost, Frame, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
@@ -17,7 +17,8 @@ use symbols::CodeMap;
 
 use crate::ProfilerError;
 use crate::about::About;
-use crate::naming::Naming;
+use crate::inside::AllCode;
+use crate::naming::{Naming, method_at};
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -104,6 +105,24 @@ impl<W> Watched<W> {
         About { measured: self.measured, end: self.end, cost: self.cost.clone(), notes: self.notes.clone() }
     }
 
+    /// Takes the names of code from another look at the same process, or else asks for them and hands them on.
+    fn share_code(&mut self, run: &Run<'_>, client: Client) {
+        if knows(&self.code, &self.stacks) {
+            return;
+        }
+        let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
+        let handed_on = handed_on.and_then(|all| {
+            Some(all.lock()).filter(|code| knows(code, &self.stacks)).map(|code| code.clone())
+        });
+        if let Some(code) = handed_on {
+            self.code = code;
+        } else if let Some(all) = AllCode::add_to(std::mem::take(&mut self.code), client) {
+            all.charge(&mut self.cost);
+            self.code = all.lock().clone();
+            run.control.hand_on_code(all.shared());
+        }
+    }
+
     /// The frames of a stack with their names, innermost first.
     pub(crate) fn frames(&self, stack: StackKey) -> Vec<Frame> {
         self.stacks.frames(stack).map(|address| self.frame(address)).collect()
@@ -132,6 +151,10 @@ pub(crate) fn watch_until<W: Watcher>(
     mut beside: impl FnMut(Duration) -> Going,
 ) -> Result<Watched<W>, ProfilerError> {
     let client = run.process.client().ok_or(ProfilerError::NoRuntime)?;
+    // Who names code for others is told of it once, not at the end of each session.
+    let shares = run.control.shares_code() && request.rundown != Rundown::None;
+    let nameless = TraceRequest { rundown: Rundown::None, ..request.clone() };
+    let request = if shares { &nameless } else { request };
     let observer = Watching { watcher, stacks: Stacks::default(), code: CodeMap::new() };
     let (mut cancelled, mut asked) = (false, false);
     let driven = observe(&client, request, observer, |waiting| {
@@ -146,7 +169,11 @@ pub(crate) fn watch_until<W: Watcher>(
         if cancelled { Going::Stop } else { Going::On }
     })?;
     let by_itself = !asked && !cancelled;
-    finish(driven, cancelled, by_itself, Naming::of(run.process))
+    let mut watched = finish(driven, cancelled, by_itself, Naming::of(run.process))?;
+    if shares {
+        watched.share_code(run, client);
+    }
+    Ok(watched)
 }
 
 fn finish<W: Watcher>(
@@ -215,6 +242,11 @@ fn finish<W: Watcher>(
         },
         notes,
     })
+}
+
+/// Whether every address of some stacks is in a method that is known.
+fn knows(code: &CodeMap, stacks: &StackTable) -> bool {
+    stacks.addresses().all(|address| method_at(code, address).is_some())
 }
 
 fn share(part: u64, whole: u64) -> f64 {

@@ -6,9 +6,15 @@ use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
-use symbols::{CodeMap, Position, SourceLookup};
+use symbols::{CodeMap, MethodRef, Position, SourceLookup};
 
 use crate::blame;
+
+/// The method at an address of a stack: behind a call, or where the thread was stopped.
+pub(crate) fn method_at(code: &CodeMap, address: CodeAddress) -> Option<(MethodRef<'_>, Position)> {
+    let positions = [Position::Caller, Position::Interrupted];
+    positions.into_iter().find_map(|position| Some((code.method_for(address, position)?, position)))
+}
 
 /// Names code of one process.
 pub(crate) struct Naming {
@@ -35,10 +41,7 @@ impl Naming {
 
     /// The frame at an address; `?` if no method is known there. Nearly all addresses of stacks are those behind a call.
     pub(crate) fn frame(&self, code: &CodeMap, address: CodeAddress) -> Frame {
-        let found = [Position::Caller, Position::Interrupted]
-            .into_iter()
-            .find_map(|position| Some((code.method_for(address, position)?, position)));
-        let Some((method, position)) = found else {
+        let Some((method, position)) = method_at(code, address) else {
             return Frame {
                 kind: FrameKind::Managed,
                 name: blame::UNNAMED.to_owned(),

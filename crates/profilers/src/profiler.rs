@@ -130,9 +130,14 @@ pub trait Control: Sync {
     /// process some 20 ms.
     fn hand_on_code(&self, _code: SharedCode) {}
 
-    /// Code that was handed on a moment ago, if there is any.
+    /// Code that was handed on a moment ago, or that another look is just being told of, if there is any.
     fn handed_on_code(&self) -> Option<SharedCode> {
         None
+    }
+
+    /// Whether looks hand on code to each other, so that not each has to be told of all of it.
+    fn shares_code(&self) -> bool {
+        false
     }
 
     /// The heap that a user means by a session or a file; why not, in words, if there is none.

@@ -70,6 +70,11 @@ impl StackTable {
         })
     }
 
+    /// The addresses of all stacks, some of them more than once.
+    pub fn addresses(&self) -> impl Iterator<Item = CodeAddress> + '_ {
+        self.nodes.iter().map(|(_, address)| *address)
+    }
+
     /// How many nodes there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -43,7 +43,7 @@ pub struct Naming {
 }
 
 /// The code of a process, as its runtime told of it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CodeMap {
     code: Vec<Code>,
     /// The same code, told of when it was loaded and again by the rundown, is one.

@@ -16,7 +16,7 @@ pub(crate) struct IlMap {
 }
 
 /// The maps of all code, one behind the other.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct IlMaps {
     /// Distance from the start of the code, and the IL.
     entries: Vec<(u32, u32)>,

@@ -66,6 +66,7 @@ pub struct KnownMethod<'a> {
 }
 
 /// A piece of code.
+#[derive(Clone)]
 pub(crate) struct Code {
     pub(crate) start: u64,
     pub(crate) bytes: u32,

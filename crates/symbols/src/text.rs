@@ -14,6 +14,7 @@ pub(crate) struct TextId(u32);
 const MAX_BYTES: usize = 512 << 20;
 
 /// Texts one behind the other, each once.
+#[derive(Clone)]
 pub(crate) struct TextTable {
     text: String,
     /// Where each text ends.

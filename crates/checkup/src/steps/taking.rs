@@ -28,6 +28,10 @@ const USUAL_OVERHEAD: Duration = Duration::from_millis(600);
 const GRACE: Duration = Duration::from_millis(700);
 /// A heap is as good as a new one for so long after its look.
 const FRESH: Duration = Duration::from_secs(1);
+/// A look that is told of all code has it by then.
+const CODE_COMES: Duration = Duration::from_millis(1500);
+/// The look that is told of all code first.
+const TOLD_FIRST: &str = "cpu";
 /// How often it is seen whether the user wants the report now.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -61,6 +65,8 @@ struct Visitor {
 struct HandedOn {
     heap: Option<(Instant, heap_collector::Taken)>,
     code: Option<SharedCode>,
+    /// Until when a look that is told of all code, and goes on to be told, is waited for.
+    code_comes: Option<Instant>,
 }
 
 /// The control of a look: it is held to its time, and what others can use is handed on.
@@ -95,7 +101,21 @@ impl Control for Handing<'_> {
     }
 
     fn handed_on_code(&self) -> Option<SharedCode> {
-        self.lock().code.clone()
+        loop {
+            let handed_on = self.lock();
+            let comes = handed_on.code_comes.is_some_and(|until| Instant::now() < until);
+            if handed_on.code.is_some() || !comes {
+                return handed_on.code.clone();
+            }
+            drop(handed_on);
+            if self.wait(GLANCE) == Stop::Cancelled {
+                return None;
+            }
+        }
+    }
+
+    fn shares_code(&self) -> bool {
+        true
     }
 }
 
@@ -116,6 +136,10 @@ impl Looks {
             handed_on: Arc::default(),
         };
         let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
+        if called.iter().any(|called| called.profiler.spec().id == TOLD_FIRST) {
+            let mut handed_on = visitor.handed_on.lock().unwrap_or_else(PoisonError::into_inner);
+            handed_on.code_comes = Some(Instant::now() + CODE_COMES);
+        }
         let (beside, agent): (Vec<Called>, Vec<Called>) =
             called.into_iter().partition(|called| called.step.lane == Lane::Beside);
         let lanes = beside.into_iter().map(|called| (vec![called], 0));

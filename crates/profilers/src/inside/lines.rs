@@ -26,11 +26,21 @@ pub(crate) struct AllCode {
 impl AllCode {
     /// Asks the runtime for it. `None` if it does not tell, or not in time.
     pub(crate) fn ask(client: Client) -> Option<AllCode> {
-        all_code(client)
+        AllCode::add_to(CodeMap::new(), client)
+    }
+
+    /// The same, beside what is known already.
+    pub(crate) fn add_to(known: CodeMap, client: Client) -> Option<AllCode> {
+        all_code(known, client)
+    }
+
+    /// For others to use.
+    pub(crate) fn shared(&self) -> SharedCode {
+        SharedCode::clone(&self.code)
     }
 
     /// What another look was told.
-    pub(super) fn handed_on(code: SharedCode) -> AllCode {
+    pub(crate) fn handed_on(code: SharedCode) -> AllCode {
         let all = AllCode { code, bytes: 0 };
         all.lock().settle();
         all
@@ -56,7 +66,7 @@ impl Observer for Learner {
 }
 
 /// A session that is stopped at once: the runtime then tells of all code that it has. `None` if it does not, or not in time.
-pub(super) fn all_code(client: Client) -> Option<AllCode> {
+fn all_code(known: CodeMap, client: Client) -> Option<AllCode> {
     let request = TraceRequest {
         rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
         stacks: false,
@@ -68,7 +78,7 @@ pub(super) fn all_code(client: Client) -> Option<AllCode> {
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let started = thread.spawn(move || {
-        let driven = observe(&client, &request, Learner(CodeMap::new()), |_| Going::Stop);
+        let driven = observe(&client, &request, Learner(known), |_| Going::Stop);
         let _ = tell.send(driven.ok().map(|driven| (driven.bytes, driven.value.observer.0)));
     });
     drop(started.ok()?);

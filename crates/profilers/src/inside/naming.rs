@@ -8,12 +8,11 @@ use model::{Cost, Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
 use runtime_events::MetadataToken;
-use symbols::{
-    CodeMap, LineKind, MethodRef, Position, SourceLookup, human_name, is_framework_module, module_name,
-};
+use symbols::{CodeMap, LineKind, SourceLookup, human_name, is_framework_module, module_name};
 
-use super::lines::{self, AllCode};
+use super::lines::AllCode;
 use crate::blame;
+use crate::naming::method_at;
 use crate::profiler::Run;
 
 /// What stands for native code between managed frames: the agent does not walk it.
@@ -90,12 +89,6 @@ fn without_outer_native(frames: &[(u64, u64)]) -> &[(u64, u64)] {
     outermost.and_then(|at| frames.get(..=at)).unwrap_or_default()
 }
 
-/// The method at an address of a stack: behind a call, or where the thread was stopped.
-fn method_at(code: &CodeMap, address: CodeAddress) -> Option<(MethodRef<'_>, Position)> {
-    let positions = [Position::Caller, Position::Interrupted];
-    positions.into_iter().find_map(|position| Some((code.method_for(address, position)?, position)))
-}
-
 /// Whether all of the program's own code on these stacks is known.
 fn knows(code: &CodeMap, stacks: &Stacks) -> bool {
     let frames = stacks.stacks.iter().flat_map(|stack| &stack.frames);
@@ -129,7 +122,7 @@ impl Namer {
         if needs_all {
             let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
             let handed_on = handed_on.filter(|all| stacks.iter().all(|stacks| knows(&all.lock(), stacks)));
-            namer.all = handed_on.or_else(|| process.client().and_then(lines::all_code));
+            namer.all = handed_on.or_else(|| process.client().and_then(AllCode::ask));
         }
         namer
     }
