@@ -25,7 +25,7 @@ const DEEP_OVERHEAD: Duration = Duration::from_millis(500);
 /// How many times what it is expected to take a deep checkup may take.
 const DEEP_PATIENCE: u32 = 3;
 /// How quickly a wish is noticed.
-const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// The time that a checkup has.
 #[derive(Clone, Debug)]

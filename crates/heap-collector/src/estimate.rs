@@ -15,6 +15,9 @@ use crate::take::Way;
 /// Stopping and starting threads, on any heap.
 const LEAST: Duration = Duration::from_millis(5);
 
+/// The smallest object on x64, in bytes: a header, its type, one field.
+const SMALLEST_OBJECT: u64 = 24;
+
 /// What is known of a heap before it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapSize {
@@ -120,12 +123,28 @@ impl Expected {
     /// `bytes` is what the heap has where nobody can look from outside.
     #[must_use]
     pub fn of(process: &DotnetProcess, bytes: u64) -> Expected {
+        Expected::of_heap(usual_way(process), heap_size(process).unwrap_or(HeapSize { bytes, objects: None }))
+    }
+
+    /// The same for a heap that is so small that it would not stand still for longer than `most` if it was full of the smallest
+    /// objects that there are: then nobody has to count them.
+    #[must_use]
+    pub fn of_small(process: &DotnetProcess, bytes: u64, most: Duration) -> Option<Expected> {
+        Expected::of_small_heap(usual_way(process), bytes, most)
+    }
+
+    fn of_small_heap(way: Way, bytes: u64, most: Duration) -> Option<Expected> {
+        let objects = bytes / SMALLEST_OBJECT;
+        let heap = HeapSize { bytes, objects: Some((objects, objects)) };
+        (estimated_pause(way, heap).1 <= most).then(|| Expected::of_heap(way, heap))
+    }
+
+    fn of_heap(way: Way, heap: HeapSize) -> Expected {
         /// Bringing the agent in, names, leading it out.
         const AROUND: Duration = Duration::from_millis(400);
         /// For each object: to put it into the graph, its path, what it retains.
         const OURS: Duration = Duration::from_nanos(300);
-        let heap = heap_size(process).unwrap_or(HeapSize { bytes, objects: None });
-        let (least, most) = estimated_pause(usual_way(process), heap);
+        let (least, most) = estimated_pause(way, heap);
         let pause = (least + most) / 2;
         // Without a count: objects of 60 bytes.
         let objects = heap.objects.map_or(heap.bytes / 60, |(_, all)| all);
@@ -163,6 +182,17 @@ mod tests {
             None::<()>
         });
         assert_eq!((answer, asked), (None, 6));
+    }
+
+    #[test]
+    fn a_small_heap_is_not_counted() {
+        let most = Duration::from_millis(50);
+        let of = |way, megabytes: u64| Expected::of_small_heap(way, megabytes << 20, most);
+        let small = of(Way::Walk, 6).unwrap();
+        assert!(small.pause < most && small.time < Duration::from_secs(1), "{small:?}");
+        assert_eq!(of(Way::Walk, 200), None);
+        // A collection takes longer for each object.
+        assert_eq!(of(Way::Events, 10), None);
     }
 
     #[test]

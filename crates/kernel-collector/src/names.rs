@@ -288,7 +288,7 @@ impl NameSource {
             if stop.load(Ordering::Acquire) {
                 return Going::Stop;
             }
-            std::thread::sleep(waiting.min(Duration::from_millis(20)));
+            std::thread::sleep(waiting);
             Going::On
         })
     }

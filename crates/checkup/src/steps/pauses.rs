@@ -5,6 +5,7 @@ use std::time::Duration;
 use discovery::DotnetProcess;
 use heap_collector::Expected;
 
+use super::LONGEST_PAUSE;
 use crate::signs::Signs;
 
 /// The first version whose heap is walked, not told by a collection.
@@ -61,5 +62,8 @@ pub(super) fn heap<'a>(signs: &'a Signs, process: &DotnetProcess) -> &'a Expecte
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
     let told =
         || signs.told().and_then(crate::signs::RuntimeSigns::heap_bytes).map_or(0, |bytes| bytes as u64);
-    signs.heap.get_or_init(|| Expected::of(process, told()))
+    // Where its bytes are known.
+    let seen = Some(signs.managed.last()).filter(|bytes| *bytes > 0);
+    let small = || seen.and_then(|bytes| Expected::of_small(process, bytes, LONGEST_PAUSE / 2));
+    signs.heap.get_or_init(|| small().unwrap_or_else(|| Expected::of(process, told())))
 }
