@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use diagnostics_ipc::{Client, Feature, Rundown, TraceRequest};
+use diagnostics_ipc::{Feature, Rundown, TraceRequest};
 use event_session::{Clock, Driven, Going, Observed, Observer, Seen, SessionEnd, observe};
 use model::{Cost, Frame, WindowEnd};
 use nettrace::{CodeAddress, Stack, StackId};
@@ -106,17 +106,17 @@ impl<W> Watched<W> {
     }
 
     /// Takes the names of code from another look at the same process, or else asks for them and hands them on.
-    fn share_code(&mut self, run: &Run<'_>, client: Client) {
-        if knows(&self.code, &self.stacks) {
-            return;
-        }
+    fn share_code(&mut self, run: &Run<'_>) {
+        let Some(client) = run.process.client().filter(|_| !knows(&self.code, &self.stacks)) else { return };
         let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
         let handed_on = handed_on.and_then(|all| {
             Some(all.lock()).filter(|code| knows(code, &self.stacks)).map(|code| code.clone())
         });
         if let Some(code) = handed_on {
             self.code = code;
-        } else if let Some(all) = AllCode::add_to(std::mem::take(&mut self.code), client) {
+        } else if self.end != WindowEnd::TargetExited
+            && let Some(all) = AllCode::add_to(std::mem::take(&mut self.code), client)
+        {
             all.charge(&mut self.cost);
             self.code = all.lock().clone();
             run.control.hand_on_code(all.shared());
@@ -134,13 +134,21 @@ impl<W> Watched<W> {
     }
 }
 
-/// Runs a session for the run's duration. The target's exit and the user's impatience end it early, with what came.
+/// Runs a session for the run's duration. The target's exit and the user's impatience end it early, with what came. It has names
+/// for its own stacks; where looks share what they are told of code, for no other.
 pub(crate) fn watch<W: Watcher>(
     run: &Run<'_>,
     request: &TraceRequest,
     watcher: W,
 ) -> Result<Watched<W>, ProfilerError> {
-    watch_until(run, request, watcher, |_| Going::On)
+    let shares = run.control.shares_code() && request.rundown != Rundown::None;
+    if !shares {
+        return watch_until(run, request, watcher, |_| Going::On);
+    }
+    let nameless = TraceRequest { rundown: Rundown::None, ..request.clone() };
+    let mut watched = watch_until(run, &nameless, watcher, |_| Going::On)?;
+    watched.share_code(run);
+    Ok(watched)
 }
 
 /// The same; `beside` is called about twenty times a second and may do something beside the session, or end it.
@@ -151,10 +159,6 @@ pub(crate) fn watch_until<W: Watcher>(
     mut beside: impl FnMut(Duration) -> Going,
 ) -> Result<Watched<W>, ProfilerError> {
     let client = run.process.client().ok_or(ProfilerError::NoRuntime)?;
-    // Who names code for others is told of it once, not at the end of each session.
-    let shares = run.control.shares_code() && request.rundown != Rundown::None;
-    let nameless = TraceRequest { rundown: Rundown::None, ..request.clone() };
-    let request = if shares { &nameless } else { request };
     let observer = Watching { watcher, stacks: Stacks::default(), code: CodeMap::new() };
     let (mut cancelled, mut asked) = (false, false);
     let driven = observe(&client, request, observer, |waiting| {
@@ -169,11 +173,7 @@ pub(crate) fn watch_until<W: Watcher>(
         if cancelled { Going::Stop } else { Going::On }
     })?;
     let by_itself = !asked && !cancelled;
-    let mut watched = finish(driven, cancelled, by_itself, Naming::of(run.process))?;
-    if shares {
-        watched.share_code(run, client);
-    }
-    Ok(watched)
+    finish(driven, cancelled, by_itself, Naming::of(run.process))
 }
 
 fn finish<W: Watcher>(

@@ -328,6 +328,19 @@ mod tests {
     }
 
     #[test]
+    fn a_glance_counts_without_asking_each() {
+        let pid = ProcessId(std::process::id());
+        let first = Moment::of(pid).unwrap();
+        let glance = Moment::glance(pid, &first).unwrap();
+        assert!(glance.count >= 1 && glance.threads.is_empty(), "{glance:?}");
+        assert!(glance.open > Some(0) && glance.descriptors.is_none(), "{glance:?}");
+        // One that ends meanwhile is known as it was when it was last asked.
+        let system = System::between(pid, &[first, glance]).unwrap();
+        assert_eq!(system.open.0.len(), 2);
+        assert!(system.descriptors.is_some_and(|open| open.limit.is_some()));
+    }
+
+    #[test]
     fn only_threads_that_send_are_listened_to() {
         // The server, one that never runs, one that does, and one that began within the window: our own.
         let moment = |senders: &[(u32, u64)]| {

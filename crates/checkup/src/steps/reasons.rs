@@ -115,14 +115,18 @@ pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
     }
     let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
     let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
-    // Work that is taken from the queue as quickly as it comes has not waited.
-    if queue >= 1.0 && queue >= done * QUEUED {
+    if has_to_wait(queue, done) {
         return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
     }
     // The pool has as many threads as processors, and many more only because some have blocked.
     let threads = told.counter("threadpool-thread-count")?.last();
     (threads > signs.processors() * POOL_THREADS + SPARE_POOL_THREADS && done > 0.0)
         .then(|| format!("the pool has {threads:.0} threads, more than work that never blocks needs"))
+}
+
+/// Whether work waits, by the items in the queue and those done per second: what is taken as quickly as it comes has not waited.
+fn has_to_wait(queue: f64, done: f64) -> bool {
+    queue >= 1.0 && queue >= done * QUEUED
 }
 
 /// Descriptors that came in the window, without any going.
@@ -285,4 +289,17 @@ pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
     };
     let rate = signs.told().map_or(0.0, rate);
     if rate <= 0.0 { seconds } else { seconds.min((ENOUGH / rate).max(SHORTEST)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_judged_by_how_long_its_work_waits() {
+        assert!(has_to_wait(40.0, 12.0), "three seconds");
+        assert!(has_to_wait(1.0, 0.0), "nothing is done at all");
+        assert!(!has_to_wait(2.0, 15_000.0), "a tenth of a millisecond");
+        assert!(!has_to_wait(0.0, 0.0), "nothing waits");
+    }
 }
