@@ -31,7 +31,9 @@ impl AllCode {
 
     /// The same, beside what is known already.
     pub(crate) fn add_to(known: CodeMap, client: Client) -> Option<AllCode> {
-        all_code(known, client)
+        let (bytes, mut code) = all_code(known, client)?;
+        code.settle();
+        Some(AllCode { code: Arc::new(Mutex::new(code)), bytes })
     }
 
     /// For others to use.
@@ -66,7 +68,7 @@ impl Observer for Learner {
 }
 
 /// A session that is stopped at once: the runtime then tells of all code that it has. `None` if it does not, or not in time.
-fn all_code(known: CodeMap, client: Client) -> Option<AllCode> {
+fn all_code(known: CodeMap, client: Client) -> Option<(u64, CodeMap)> {
     let request = TraceRequest {
         rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
         stacks: false,
@@ -82,7 +84,5 @@ fn all_code(known: CodeMap, client: Client) -> Option<AllCode> {
         let _ = tell.send(driven.ok().map(|driven| (driven.bytes, driven.value.observer.0)));
     });
     drop(started.ok()?);
-    let (bytes, mut code) = told.recv_timeout(PATIENCE).ok()??;
-    code.settle();
-    Some(AllCode { code: Arc::new(Mutex::new(code)), bytes })
+    told.recv_timeout(PATIENCE).ok()?
 }
