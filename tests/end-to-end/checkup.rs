@@ -1,7 +1,7 @@
 //! `drdotnet checkup`: it is kept, says what it could not see, and survives bad input. What it finds is in `clinic.rs`.
 
 use model::{Report, Severity, WindowEnd};
-use testbed::{Namespaces, Runtime, shared};
+use testbed::{Namespaces, Runtime, Visitors, shared};
 
 use crate::support::{Said, User, eventually, skip};
 
@@ -35,6 +35,16 @@ fn a_checkup_is_kept_and_can_be_exported() {
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.to_lowercase().contains(&mark.to_lowercase()), "{format}: {text}");
     }
+}
+
+#[test]
+fn a_server_that_is_asked_as_much_as_it_can_answer_is_healthy() {
+    let target = shared().target("healthy-busy-web", Runtime::Net9).start().unwrap();
+    let port = target.value_of("port").unwrap().parse().unwrap();
+    let visitors = Visitors::come(4, port, "/headlines");
+    let (code, report) = examined(&User::new(), target.pid());
+    assert!(visitors.leave().unwrap() > 0);
+    assert_eq!((code, ill(&report)), (Some(0), Vec::new()), "{report:?}");
 }
 
 #[test]

@@ -81,6 +81,11 @@ impl Loss {
         self.0.push(100.0 * (1.0 - with / without.max(f64::MIN_POSITIVE)));
     }
 
+    /// Whether there is a pair.
+    pub fn is_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// The middle of the pairs with the outer tenths left out on either side: a window in which the machine was taken
     /// away says nothing of the profiler.
     fn kept(&self) -> Vec<f64> {

@@ -57,6 +57,7 @@ mod system_packages;
 mod target;
 mod testbed;
 mod unpack;
+mod visitors;
 
 pub use crate::browser::Browser;
 pub use crate::builder::{CommandLine, TargetBuilder};
@@ -68,3 +69,4 @@ pub use crate::process_wide::shared;
 pub use crate::runtime::Runtime;
 pub use crate::target::Target;
 pub use crate::testbed::Testbed;
+pub use crate::visitors::Visitors;

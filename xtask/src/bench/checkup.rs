@@ -80,6 +80,8 @@ struct Measured {
     loss: Loss,
     /// Of the work that it does with the processor time it gets.
     per_cpu: Loss,
+    /// Of what its visitors ask, where they are ours.
+    asked: Loss,
     took: Times,
     used: Times,
     /// The rate of the window before, if it is of the same program.
@@ -102,6 +104,9 @@ impl Measured {
         let after = alone(work)?;
         self.loss.push(with.per_second, (before.per_second + after.per_second) / 2.0);
         self.per_cpu.push(with.per_cpu_second, (before.per_cpu_second + after.per_cpu_second) / 2.0);
+        if let (Some(with), Some(before), Some(after)) = (with.asking, before.asking, after.asking) {
+            self.asked.push(with, (before + after) / 2.0);
+        }
         self.alone = Some(after);
         self.took.push(Duration::from_nanos(report.window.measured_ns));
         self.used.push(Duration::from_nanos(report.cost.host.cpu_ns));
@@ -111,9 +116,13 @@ impl Measured {
     fn print(&self, what: &str) {
         println!("  {what}: {}", self.loss);
         println!("    of the work it does with a second of a processor: {}", self.per_cpu);
+        if self.asked.is_known() {
+            println!("    of what its visitors ask, by their processor time: {}", self.asked);
+        }
         println!("    it took {}", self.took);
         println!("    processor time of the tool: {}", self.used);
-        let holds = if self.loss.percent() < MOST { "holds" } else { "DOES NOT HOLD" };
+        let judged = if self.asked.is_known() { &self.asked } else { &self.loss };
+        let holds = if judged.percent() < MOST { "holds" } else { "DOES NOT HOLD" };
         println!("  claim of under {MOST} % {holds}");
     }
 }

@@ -3,17 +3,14 @@
 mod ways;
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use diagnostics_ipc::Client;
 use discovery::{Options, find};
 use model::ProcessId;
-use testbed::{Runtime, Target, Testbed};
+use testbed::{Runtime, Target, Testbed, Visitors};
 
 use crate::cargo::cargo;
 use crate::measure::{Ratios, Times};
@@ -22,7 +19,6 @@ use ways::{Named, WAYS, Way};
 const ROUNDS: usize = 7;
 /// Connections that ask one request after the other, where the target is a web server.
 const CLIENTS: usize = 2;
-const REQUEST: &[u8] = b"GET /headlines HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Requests are counted for so long at least: once without, and once with the names got in its course.
 const WINDOW: Duration = Duration::from_millis(400);
 
@@ -144,46 +140,23 @@ fn files(subject: &Subject) -> Result<HashSet<PathBuf>> {
 fn under_load<T>(target: &Target, action: impl FnOnce() -> T) -> Result<(T, Option<(Duration, Duration)>)> {
     let Some(port) = target.value_of("port") else { return Ok((action(), None)) };
     let port: u16 = port.parse()?;
-    let (count, over) = (AtomicU64::new(0), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| ask(port, &count, &over))).collect();
-        let rate = |since: Instant, before: u64| {
-            let requests = count.load(Ordering::Relaxed).saturating_sub(before);
-            // As durations, which is what ratios are made of.
-            #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-            let rate = requests as f64 / since.elapsed().as_secs_f64().max(1e-6);
-            Duration::from_secs_f64(rate / 1e6)
-        };
-        std::thread::sleep(WINDOW / 2);
-        let (start, before) = (Instant::now(), count.load(Ordering::Relaxed));
-        std::thread::sleep(WINDOW);
-        let without = rate(start, before);
-        let (start, before) = (Instant::now(), count.load(Ordering::Relaxed));
-        let value = action();
-        // Shorter windows count too few requests to say anything.
-        std::thread::sleep(WINDOW.saturating_sub(start.elapsed()));
-        let with = rate(start, before);
-        over.store(true, Ordering::Release);
-        for client in clients {
-            client.join().map_err(|_| anyhow::anyhow!("a client panicked"))??;
-        }
-        Ok((value, Some((with, without))))
-    })
-}
-
-fn ask(port: u16, count: &AtomicU64, over: &AtomicBool) -> Result<()> {
-    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
-    connection.set_nodelay(true)?;
-    let mut answer = [0; 8 << 10];
-    while !over.load(Ordering::Acquire) {
-        connection.write_all(REQUEST)?;
-        let mut have = 0;
-        while !super::recording::is_whole(answer.get(..have).unwrap_or_default()) {
-            let received = connection.read(answer.get_mut(have..).unwrap_or_default())?;
-            ensure!(received > 0, "the server hung up");
-            have += received;
-        }
-        count.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
+    let visitors = Visitors::come(CLIENTS, port, "/headlines");
+    let rate = |since: Instant, before: u64| {
+        let requests = visitors.answered().saturating_sub(before);
+        // As durations, which is what ratios are made of.
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+        let rate = requests as f64 / since.elapsed().as_secs_f64().max(1e-6);
+        Duration::from_secs_f64(rate / 1e6)
+    };
+    std::thread::sleep(WINDOW / 2);
+    let (start, before) = (Instant::now(), visitors.answered());
+    std::thread::sleep(WINDOW);
+    let without = rate(start, before);
+    let (start, before) = (Instant::now(), visitors.answered());
+    let value = action();
+    // Shorter windows count too few requests to say anything.
+    std::thread::sleep(WINDOW.saturating_sub(start.elapsed()));
+    let with = rate(start, before);
+    visitors.leave()?;
+    Ok((value, Some((with, without))))
 }

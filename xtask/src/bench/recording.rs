@@ -1,12 +1,11 @@
 //! `drdotnet trace collect` on a busy web server: what the tool takes, and what the server loses compared with a session
 //! that is only read and thrown away.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -14,7 +13,7 @@ use diagnostics_ipc::TraceRequest;
 use discovery::{Options, find};
 use model::ProcessId;
 use process_view::{Clock, Process};
-use testbed::{Runtime, Target, Testbed};
+use testbed::{Runtime, Target, Testbed, Visitors};
 use trace_recording::{Asked, Selection};
 
 use crate::cargo::{built, cargo};
@@ -24,7 +23,6 @@ const ROUNDS: usize = 20;
 const WINDOW: Duration = Duration::from_secs(3);
 /// Connections that ask one request after the other.
 const CLIENTS: usize = 2;
-const REQUEST: &[u8] = b"GET /headlines HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// What is claimed.
 const MOST_CPU: f64 = 0.02;
 const MOST_MEMORY: u64 = 15_000_000;
@@ -113,49 +111,14 @@ fn mb(bytes: u64) -> f64 {
 /// Asks for pages for a while; how many came.
 fn ask(target: &Target) -> Result<Served> {
     let port: u16 = target.value_of("port").context("a port")?.parse()?;
-    let (count, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let used = cpu_of(target.pid())?;
-    std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| client(port, &count, &over))).collect();
-        std::thread::sleep(WINDOW);
-        over.store(true, Ordering::Release);
-        let ended = |client: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            client.join().map_err(|_| anyhow::anyhow!("a client panicked"))?
-        };
-        clients.into_iter().try_for_each(ended)
-    })?;
+    let visitors = Visitors::come(CLIENTS, port, "/headlines");
+    std::thread::sleep(WINDOW);
+    let requests = visitors.leave()?;
     let cpu = cpu_of(target.pid())?.saturating_sub(used);
-    let requests = count.load(Ordering::Relaxed);
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     let per_cpu = Duration::from_secs_f64(requests as f64 / 1e6 / cpu.as_secs_f64().max(1e-3));
     Ok(Served { requests, per_cpu })
-}
-
-fn client(port: u16, count: &AtomicU64, over: &AtomicBool) -> Result<()> {
-    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
-    connection.set_nodelay(true)?;
-    let mut answer = [0; 8 << 10];
-    while !over.load(Ordering::Acquire) {
-        connection.write_all(REQUEST)?;
-        let mut have = 0;
-        while !is_whole(answer.get(..have).unwrap_or_default()) {
-            let received = connection.read(answer.get_mut(have..).unwrap_or_default())?;
-            ensure!(received > 0, "the server hung up");
-            have += received;
-        }
-        count.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
-}
-
-/// Whether an answer has its head and the body that it promises.
-pub(super) fn is_whole(answer: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(answer);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head
-        .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-    length.is_some_and(|length: usize| body.len() >= length)
 }
 
 /// A window in which the tool records.

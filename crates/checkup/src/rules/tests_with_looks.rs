@@ -105,6 +105,30 @@ fn a_helper_of_one_async_method_is_a_part_of_it() {
 }
 
 #[test]
+fn a_server_with_much_to_answer_is_not_ill() {
+    let answering = |innermost: &'static str| {
+        let path: &[&str] = &[innermost, "Acme.Server.ServeAsync [async]", "Acme.Server.ReadAsync [async]"];
+        looks(vec![hot("Acme.Server.ServeAsync", &[path])])
+    };
+    let said_of = |innermost| said(&Signs::default(), &answering(innermost));
+    let sending = "System.Net.Sockets.NetworkStream.WriteAsync";
+    assert_eq!(said_of(sending), ["hot-method Acme.Server.ReadAsync Info"]);
+    assert_eq!(hot_method::async_above(&answering(sending)), None, "nobody needs to know who awaits it");
+    // One that does not see that its connection has ended, and one that thinks.
+    assert_eq!(
+        said_of("System.Net.Sockets.NetworkStream.ReadAsync"),
+        ["hot-method Acme.Server.ReadAsync Warning"]
+    );
+    assert_eq!(said_of("System.Text.Writer.Write"), ["hot-method Acme.Server.ReadAsync Warning"]);
+    // A little of it is sending.
+    let seen = looks(vec![hot(
+        "Acme.Server.ServeAsync",
+        &[&[sending, "Acme.Server.ServeAsync"], &["Acme.Server.ServeAsync"], &["Acme.Server.ServeAsync"]],
+    )]);
+    assert_eq!(said(&Signs::default(), &seen), ["hot-method Acme.Server.ServeAsync Warning"]);
+}
+
+#[test]
 fn who_awaits_the_hot_method_is_said_with_it() {
     let path: &[&str] =
         &["Acme.Checkout.Burn", "Acme.Server.Run.(lambda)", "Acme.Server.AnswerAsync [async]"];

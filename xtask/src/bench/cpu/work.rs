@@ -2,17 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use testbed::{Runtime, Target, Testbed};
+use testbed::{Runtime, Target, Testbed, Visitors};
 
 use super::super::recording::cpu_of;
 
-const REQUEST: &[u8] = b"GET /headlines HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Connections that ask one request after the other.
 const CLIENTS: usize = 4;
 
@@ -31,30 +27,18 @@ pub struct Rates {
     pub per_second: f64,
     /// For the processor time that it got, which other programs on the machine hardly change.
     pub per_cpu_second: f64,
+    /// The part of a processor that those had who ask, if they are ours. Each request costs them the same, so this is what they asked
+    /// in a unit which does not become smaller when the machine becomes slower.
+    pub asking: Option<f64>,
 }
 
 enum Counter {
     /// It tells how many rounds it has computed.
     Rounds(TcpStream),
     /// We ask, and count the answers.
-    Requests(Clients),
+    Requests(Visitors),
     /// It has clients of its own, and shows how many answers they got.
     Shown(clinic::Counter),
-}
-
-struct Clients {
-    answered: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<Result<()>>>,
-}
-
-impl Drop for Clients {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
 }
 
 impl Work {
@@ -73,13 +57,7 @@ impl Work {
     pub fn serving(testbed: &Testbed) -> Result<Work> {
         let target = testbed.target("healthy-busy-web", Runtime::Net9).start()?;
         let port = port(&target)?;
-        let (answered, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let client = |_| {
-            let (answered, over) = (Arc::clone(&answered), Arc::clone(&over));
-            std::thread::spawn(move || client(port, &answered, &over))
-        };
-        let threads = (0..CLIENTS).map(client).collect();
-        let counter = Counter::Requests(Clients { answered, over, threads });
+        let counter = Counter::Requests(Visitors::come(CLIENTS, port, "/headlines"));
         Ok(Work { name: "serving requests".to_owned(), target, counter })
     }
 
@@ -109,15 +87,19 @@ impl Work {
     /// Work done while something else is done to it.
     pub fn rates_while(&mut self, mut other: impl FnMut(&Target) -> Result<()>) -> Result<Rates> {
         let pid = self.target.pid();
-        let (before, begin, used) = (self.done()?, Instant::now(), cpu_of(pid)?);
+        let ours = std::process::id();
+        let (before, begin, used, asked) = (self.done()?, Instant::now(), cpu_of(pid)?, cpu_of(ours)?);
         other(&self.target)?;
         let (after, took, used) = (self.done()?, begin.elapsed(), cpu_of(pid)?.saturating_sub(used));
+        let asked = cpu_of(ours)?.saturating_sub(asked);
         #[expect(clippy::cast_precision_loss, reason = "some ten thousand")]
         let done = (after - before) as f64;
         ensure!(done > 0.0, "the program does not work");
         Ok(Rates {
             per_second: done / took.as_secs_f64(),
             per_cpu_second: done / used.as_secs_f64().max(1e-9),
+            asking: matches!(self.counter, Counter::Requests(_))
+                .then(|| asked.as_secs_f64() / took.as_secs_f64()),
         })
     }
 
@@ -129,7 +111,7 @@ impl Work {
                 asking.read_exact(&mut rounds)?;
                 Ok(u64::from_le_bytes(rounds))
             }
-            Counter::Requests(clients) => Ok(clients.answered.load(Ordering::Relaxed)),
+            Counter::Requests(visitors) => Ok(visitors.answered()),
             Counter::Shown(counter) => counter.done().context("the program does not count its work"),
         }
     }
@@ -137,21 +119,4 @@ impl Work {
 
 fn port(target: &Target) -> Result<u16> {
     Ok(target.value_of("port").context("a port")?.parse()?)
-}
-
-fn client(port: u16, answered: &AtomicU64, over: &AtomicBool) -> Result<()> {
-    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
-    connection.set_nodelay(true)?;
-    let mut answer = [0; 8 << 10];
-    while !over.load(Ordering::Acquire) {
-        connection.write_all(REQUEST)?;
-        let mut have = 0;
-        while !super::super::recording::is_whole(answer.get(..have).unwrap_or_default()) {
-            let received = connection.read(answer.get_mut(have..).unwrap_or_default())?;
-            ensure!(received > 0, "the server hung up");
-            have += received;
-        }
-        answered.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
 }
