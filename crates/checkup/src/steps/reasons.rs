@@ -272,12 +272,15 @@ pub(crate) fn mean_call_seconds(signs: &Signs) -> Option<f64> {
     Some(if begun > 0.0 { under_way / begun } else { told.window.as_secs_f64() })
 }
 
-/// Events with stacks that are enough to tell whose they are. Each costs the target some 10 us, so more would only slow it down.
-const ENOUGH: f64 = 4_000.0;
+/// Events with stacks that are enough to tell whose they are: a share of a half within 3 per cent. Each costs the target 10 to 20 us, so
+/// more would only slow it down.
+const ENOUGH: f64 = 1_500.0;
 /// The runtime tells of an allocation for every so many bytes.
 const BYTES_TOLD: f64 = 100e3;
 /// However many there are: the shortest look at them, in seconds.
-const SHORTEST: f64 = 0.5;
+const SHORTEST: f64 = 0.3;
+/// Collections to be seen beside allocations: the look says nothing of a program that has fewer than 3.
+const COLLECTIONS: f64 = 6.0;
 
 /// For how long a look that asks for events with stacks is to be taken: less of those that come more often.
 pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
@@ -287,8 +290,18 @@ pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
         "contention" => told.rate(told.lock_waits),
         _ => 0.0,
     };
-    let rate = signs.told().map_or(0.0, rate);
-    if rate <= 0.0 { seconds } else { seconds.min((ENOUGH / rate).max(SHORTEST)) }
+    let Some(told) = signs.told() else { return seconds };
+    let collections = (look == "allocations").then(|| told.rate(told.gc_pauses.count));
+    shortened(seconds, rate(told), collections)
+}
+
+/// So many events come a second, and so many collections, if those are to be seen as well.
+fn shortened(seconds: f64, events: f64, collections: Option<f64>) -> f64 {
+    if events <= 0.0 {
+        return seconds;
+    }
+    let for_collections = collections.map_or(0.0, |rate| COLLECTIONS / rate.max(f64::MIN_POSITIVE));
+    seconds.min((ENOUGH / events).max(SHORTEST).max(for_collections))
 }
 
 #[cfg(test)]
@@ -301,5 +314,20 @@ mod tests {
         assert!(has_to_wait(1.0, 0.0), "nothing is done at all");
         assert!(!has_to_wait(2.0, 15_000.0), "a tenth of a millisecond");
         assert!(!has_to_wait(0.0, 0.0), "nothing waits");
+    }
+
+    #[test]
+    fn a_look_at_events_is_as_long_as_it_needs_to_be() {
+        let is = |seconds: f64, events, collections, wanted: f64| {
+            let got = shortened(seconds, events, collections);
+            assert!((got - wanted).abs() < 1e-9, "{events} events, {collections:?} collections: {got}");
+        };
+        is(3.0, 0.0, None, 3.0);
+        is(3.0, 300.0, None, 3.0);
+        is(3.0, 1_000.0, None, 1.5);
+        is(3.0, 1e6, None, SHORTEST);
+        is(3.0, 5_000.0, Some(60.0), 0.3);
+        is(3.0, 5_000.0, Some(4.0), 1.5);
+        is(3.0, 5_000.0, Some(0.0), 3.0);
     }
 }
