@@ -52,7 +52,8 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
                 finding = doubted(finding, "the machine is crowded, so it may only be behind with its work");
             }
             if sends {
-                finding = doubted(finding, "most of it goes into sending, so it may only have much to answer");
+                finding =
+                    doubted(finding, "most of it goes into sending, so it may only have much to answer");
             }
             Verdict { finding, cost: case.cpu_share() }
         })
