@@ -10,7 +10,7 @@ use runtime_events::{keyword, provider};
 use crate::words::rate;
 
 /// `MethodJittingStarted`.
-const JITTING_STARTED: u32 = 145;
+pub(crate) const JITTING_STARTED: u32 = 145;
 /// Methods compiled a second, all the time, from which it is a storm. A program that has started compiles next to nothing; one
 /// that calls `Expression.Compile` or makes a `Regex` with `RegexOptions.Compiled` for each request compiles hundreds.
 const STORM: f64 = 100.0;

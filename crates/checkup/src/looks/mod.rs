@@ -10,7 +10,7 @@ use profilers::{Answer, EventStacks, culprit_of};
 use crate::kin::bare;
 
 pub(crate) use calls::{Calls, HTTP_CALLER, call_advice};
-pub(crate) use compilations::Compilations;
+pub(crate) use compilations::{Compilations, JITTING_STARTED};
 pub(crate) use openers::{OPENER, Opened};
 
 /// The place of the program's own code that most events come from, their word, how many they are, and how many there are in all.

@@ -22,7 +22,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Verdict> {
     let Some(told) = case.signs.told().filter(|_| found.is_empty() && !case.has_seen_holes()) else {
         return found;
     };
-    let holes = told.counter("gc-fragmentation").map_or(0.0, crate::signs::Values::last);
+    let holes = told.holes().unwrap_or(0.0);
     let large = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
     let large = large.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
     let whole = told.heap_bytes().unwrap_or(0.0).max(large);

@@ -1,15 +1,19 @@
 //! Outgoing HTTP calls and database commands in the window: how many, how slow, how many fail. A session of its own, so that it can
-//! end early when there are so many that listening to them would cost the program more than it may.
+//! end early when there are so many that listening to them would cost the program more than it may. Beside them it hears what is
+//! compiled, where nobody counts that: methods made at run time are told only to those who want everything.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use diagnostics_ipc::{IpcError, Rundown, TraceRequest};
+use diagnostics_ipc::{EventFilter, IpcError, Level, Provider, Rundown, TraceRequest};
 use discovery::DotnetProcess;
 use event_session::{Going, Observer, Seen, Waiting, observe};
-use runtime_events::RuntimeEvent;
+use runtime_events::{RuntimeEvent, keyword, provider};
 
+use super::runtime::{Counting, SETTLED};
 use crate::dependencies::{self, Call, Detail, Kind, Tally, Tracker};
+
+use crate::looks::JITTING_STARTED;
 
 /// Buffer in the target, in megabytes.
 const BUFFER_MB: u32 = 4;
@@ -34,6 +38,8 @@ pub(crate) struct Calls {
     pub(crate) commands: Tally,
     /// Whether there were too many to go on.
     pub(crate) too_many: bool,
+    /// Methods compiled after the sessions' own, if that was asked.
+    pub(crate) compiled: Option<u64>,
 }
 
 impl Calls {
@@ -58,7 +64,12 @@ struct Listener<'a> {
 }
 
 impl Observer for Listener<'_> {
-    fn event(&mut self, _: &Seen<'_>, _: &RuntimeEvent<'_>) {}
+    fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
+        let compiled = self.calls.compiled.as_mut();
+        if let (RuntimeEvent::JittingStarted(_), Some(compiled)) = (event, compiled) {
+            *compiled += u64::from(Duration::from_nanos(seen.at_ns) > SETTLED);
+        }
+    }
 
     fn other(&mut self, seen: &Seen<'_>) {
         let Some(told) = dependencies::read(seen) else { return };
@@ -76,17 +87,21 @@ impl Observer for Listener<'_> {
 /// Listens until `wait` says stop, or there are too many.
 pub(crate) fn listen(
     process: &DotnetProcess,
+    counting: Counting,
     mut wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Calls, IpcError> {
     let Some(client) = process.client() else { return Ok(Calls::default()) };
-    let request = TraceRequest {
-        rundown: Rundown::None,
-        stacks: false,
-        ..TraceRequest::new(BUFFER_MB, vec![dependencies::provider(Detail::Count)])
-    };
+    let mut providers = vec![dependencies::provider(Detail::Count)];
+    let counts_none = counting == Counting::Unneeded;
+    providers.extend(counts_none.then(|| Provider {
+        filter: EventFilter::Only(vec![JITTING_STARTED]),
+        ..Provider::new(provider::RUNTIME, keyword::JIT, Level::Verbose)
+    }));
+    let request =
+        TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
     let enough = AtomicBool::new(false);
-    let listener =
-        Listener { calls: Calls::default(), tracker: Tracker::default(), told: 0, enough: &enough };
+    let calls = Calls { compiled: counts_none.then_some(0), ..Calls::default() };
+    let listener = Listener { calls, tracker: Tracker::default(), told: 0, enough: &enough };
     let driven = observe(&client, &request, listener, |waiting| {
         if enough.load(Ordering::Acquire) { Going::Stop } else { wait(waiting) }
     })?;

@@ -32,6 +32,7 @@ use crate::clock::Stragglers;
 
 pub use connections::Connections;
 pub use container::Container;
+use runtime::Counting;
 pub use runtime::{RuntimeSigns, Values};
 pub use surroundings::{Surroundings, hexadecimal, is_on};
 pub use system::{Course, Descriptors, Moment, System};
@@ -62,6 +63,21 @@ fn objects_bytes(heap: &GcMemory) -> Option<(u64, u64)> {
         ranges.map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     };
     (!layout.in_disorder).then(|| (bytes(&|_| true), bytes(&|generation| generation == Generation::Large)))
+}
+
+/// The first version that names the threads of pool, timers and sockets.
+const NAMES_SERVANTS: u32 = 8;
+
+/// Whether the runtime has to count. Its counters tell of the pool, of timers and of calls, and of the heap, which can be seen from outside.
+/// To count costs a program whose collector is busy more than all the rest: reading its own memory, it uses the shared buffers, which are looked
+/// through after every full collection from then on, for as long as the program lives.
+fn counting(process: &DotnetProcess, first: Option<&Moment>, heap: Option<&GcMemory>) -> Counting {
+    let major =
+        process.runtime_version.as_deref().and_then(|version| version.split('.').next()?.parse().ok());
+    let is_named = major.is_some_and(|major: u32| major >= NAMES_SERVANTS);
+    let has_none = first.is_some_and(|moment| !moment.has_servants());
+    let is_seen = heap.and_then(objects_bytes).is_some();
+    if is_named && has_none && is_seen { Counting::Unneeded } else { Counting::Asked }
 }
 
 /// How a process in another pid namespace can be seen.
@@ -151,9 +167,12 @@ impl Signs {
         signs.frozen = frozen(&moments);
         signs.spare_descriptors = moments.first().and_then(Moment::spare_descriptors);
         let asks = process.reach == Reach::Ready && signs.frozen.is_none() && !signs.lacks_descriptors();
-        let session = asks.then(|| Session::begin(process, |process, heed| runtime::listen(process, heed)));
-        let calls = asks.then(|| Session::begin(process, |process, heed| calls::listen(process, heed)));
         let heap = pid.and_then(|pid| GcMemory::open(pid).ok());
+        let counting = counting(process, moments.first(), heap.as_ref());
+        let session = asks
+            .then(|| Session::begin(process, move |process, heed| runtime::listen(process, counting, heed)));
+        let calls = asks
+            .then(|| Session::begin(process, move |process, heed| calls::listen(process, counting, heed)));
         let look = |signs: &mut Signs| {
             let seen = heap.as_ref().and_then(objects_bytes);
             signs.managed.0.extend(seen.map(|(all, _)| all));
@@ -185,7 +204,10 @@ impl Signs {
         let calls = calls.map(|session| session.end(until, stragglers));
         signs.window = begin.elapsed();
         match told {
-            Some(Ok(told)) => signs.runtime = told,
+            Some(Ok(told)) => {
+                signs.runtime = told;
+                signs.runtime.iter_mut().for_each(|told| told.add_seen(&signs.managed));
+            }
             Some(Err(why)) if !signs.exited => signs.runtime_unseen(&why),
             Some(Err(_)) => {}
             None => signs.unreached(process),
@@ -199,6 +221,9 @@ impl Signs {
         signs.killed = signs.container.killed.saturating_sub(before.killed);
         // Why not is said already.
         signs.calls = calls.and_then(Result::ok).unwrap_or_default();
+        if let (Some(told), Some(compiled)) = (&mut signs.runtime, signs.calls.compiled) {
+            told.compiled_seen = runtime::rate_once_settled(compiled, signs.calls.window);
+        }
         signs.exited |= signs.runtime.as_ref().is_some_and(|told| told.exited);
         signs.note_unseen(process);
         signs

@@ -10,8 +10,11 @@ use event_session::{Going, Observer, Seen, SessionEnd, observe};
 use nettrace::ThreadId;
 use runtime_events::counters::CounterReading;
 use runtime_events::gc::{GcReason, HeapStats, SuspendReason};
+use runtime_events::gc_history::GenerationHistory;
 use runtime_events::thread_pool::AdjustmentReason;
 use runtime_events::{RuntimeEvent, keyword, provider};
+
+use super::Course;
 
 /// Buffer in the target, in megabytes: events without stacks are some hundred bytes.
 const BUFFER_MB: u32 = 16;
@@ -22,7 +25,13 @@ const HTTP: &str = "System.Net.Http";
 /// Threads that may be in a pause at once; one does it.
 const MOST_OPEN: usize = 64;
 /// Our own session makes the runtime compile what it needs for it, within this time.
-const SETTLED: Duration = Duration::from_millis(1500);
+pub(super) const SETTLED: Duration = Duration::from_millis(1500);
+
+/// Of the mechanisms of a collection: it ran beside the program.
+const CONCURRENT: u32 = 1;
+
+/// Shorter than this, in seconds, what is compiled after that tells nothing.
+const SHORTEST_SETTLED: f64 = 0.5;
 
 /// Increments of a shorter interval than this, in seconds, tell nothing.
 const SHORTEST_INTERVAL: f32 = 0.2;
@@ -56,6 +65,8 @@ impl Values {
 pub struct RuntimeSigns {
     /// How long it was listened to.
     pub window: Duration,
+    /// Whether it was asked to count.
+    pub(super) counting: Counting,
     /// Bytes that came.
     pub bytes: u64,
     /// Events that came.
@@ -92,8 +103,73 @@ pub struct RuntimeSigns {
     pub starvations: u64,
     /// Methods compiled, after the session's own.
     pub compiled: u64,
+    /// What collections tell of the memory that was given out.
+    given_out: GivenOut,
+    /// Bytes of all heaps after the last collection, and of their holes.
+    sizes: BTreeMap<u32, (u64, u64)>,
+    /// All methods compiled a second, where nobody counts them.
+    pub(super) compiled_seen: Option<f64>,
+    /// Bytes of objects, as seen from outside, and how many came a second.
+    seen: Option<(f64, f64)>,
     counters: HashMap<String, Values>,
     http: HashMap<String, Values>,
+}
+
+/// Whether the runtime is asked to count, which it does in managed code: it compiles some, and makes some objects every second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// It is: the lengths of queues and the like are known nowhere else.
+    #[default]
+    Asked,
+    /// There is nothing to be counted that cannot be seen otherwise.
+    Unneeded,
+}
+
+/// Memory that the program was given for new objects, as collections see it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GivenOut {
+    /// Sizes of the generations that new objects come into, after the last collection, by heap.
+    after: BTreeMap<u32, [u64; 3]>,
+    /// When the first and the last were, in nanoseconds.
+    first_ns: Option<u64>,
+    last_ns: u64,
+    /// Between them.
+    bytes: u64,
+    /// Bytes that all of them freed.
+    freed: u64,
+}
+
+impl GivenOut {
+    /// A collection. One that ran beside the program and others tells what is left, but not what came since those others.
+    fn collected(&mut self, at_ns: u64, heap: u32, generations: &[GenerationHistory], is_concurrent: bool) {
+        let of = |number: usize| generations.get(number).copied().unwrap_or_default();
+        // Of those that are collected now and then, new objects come into three: the youngest, large ones, pinned ones.
+        let born = [of(0), of(3), of(4)];
+        let sizes = |size: fn(&GenerationHistory) -> u64| born.each_ref().map(size);
+        let all =
+            |size: fn(&GenerationHistory) -> u64| generations.iter().map(size).fold(0, u64::saturating_add);
+        self.freed += all(|one| one.size_before).saturating_sub(all(|one| one.size_after));
+        if is_concurrent {
+            let [_, large, pinned] = sizes(|one| one.size_after);
+            if let Some([_, old_large, old_pinned]) = self.after.get_mut(&heap) {
+                (*old_large, *old_pinned) = (large, pinned);
+            }
+            return;
+        }
+        let came = self.after.insert(heap, sizes(|one| one.size_after)).map(|after| {
+            let pairs = sizes(|one| one.size_before).into_iter().zip(after);
+            pairs.map(|(before, after)| before.saturating_sub(after)).fold(0, u64::saturating_add)
+        });
+        self.bytes = self.bytes.saturating_add(came.unwrap_or(0));
+        self.first_ns.get_or_insert(at_ns);
+        self.last_ns = at_ns;
+    }
+
+    /// Bytes per second, between two collections at least.
+    fn rate(&self) -> Option<f64> {
+        let seconds = Duration::from_nanos(self.last_ns.saturating_sub(self.first_ns?)).as_secs_f64();
+        (seconds > 0.0).then(|| self.bytes as f64 / seconds)
+    }
 }
 
 /// Pauses.
@@ -120,6 +196,40 @@ impl RuntimeSigns {
         self.http.get(name).filter(|values| !values.0.is_empty())
     }
 
+    fn add_collection(&mut self, at_ns: u64, heap: u32, generations: &[GenerationHistory], beside: bool) {
+        self.given_out.collected(at_ns, heap, generations, beside);
+        let sum =
+            |size: fn(&GenerationHistory) -> u64| generations.iter().map(size).fold(0, u64::saturating_add);
+        let holes = sum(|one| one.free_list_after.saturating_add(one.free_objects_after));
+        self.sizes.insert(heap, (sum(|one| one.size_after), holes));
+    }
+
+    /// What was seen of the heap from outside: for those who count nothing and did not collect.
+    pub(super) fn add_seen(&mut self, managed: &Course) {
+        let Some((first, last)) = managed.0.first().zip(managed.0.last()) else { return };
+        let came = last.saturating_add(self.given_out.freed).saturating_sub(*first);
+        self.seen = Some((*last as f64, self.rate(came)));
+    }
+
+    /// Bytes allocated per second: as counted, or as collections or the growth of the heap show.
+    #[must_use]
+    pub fn allocated(&self) -> Option<f64> {
+        let counted = self.counter("alloc-rate").map(Values::mean);
+        counted.or_else(|| self.given_out.rate()).or_else(|| Some(self.seen?.1))
+    }
+
+    /// The part of the heap that is holes since the last collection, in per cent.
+    #[must_use]
+    pub fn holes(&self) -> Option<f64> {
+        let told = || {
+            let sum =
+                |part: fn(&(u64, u64)) -> u64| self.sizes.values().map(part).fold(0, u64::saturating_add);
+            let (all, holes) = (sum(|(all, _)| *all), sum(|(_, holes)| *holes));
+            (all > 0).then(|| holes as f64 / all as f64 * 100.0)
+        };
+        self.counter("gc-fragmentation").map(Values::last).or_else(told)
+    }
+
     /// A number of events per second.
     #[must_use]
     pub fn rate(&self, count: u64) -> f64 {
@@ -141,8 +251,7 @@ impl RuntimeSigns {
     /// Methods compiled per second: as the runtime counts them, where it does, because events tell only of some.
     #[must_use]
     pub fn compiled_rate(&self) -> f64 {
-        let seconds = self.window.saturating_sub(SETTLED).as_secs_f64();
-        let events = if seconds > 0.5 { self.compiled as f64 / seconds } else { 0.0 };
+        let events = rate_once_settled(self.compiled, self.window).unwrap_or(0.0);
         // The counter tells the total so far; the least step is what goes on all the time.
         let counted = self.counter("methods-jitted-count").and_then(|values| {
             values
@@ -151,7 +260,13 @@ impl RuntimeSigns {
                 .map(|pair| pair.last().unwrap_or(&0.0) - pair.first().unwrap_or(&0.0))
                 .reduce(f64::min)
         });
-        counted.unwrap_or(events)
+        counted.or(self.compiled_seen).unwrap_or(events)
+    }
+
+    /// Whether all methods were counted; else those made at run time are not among them.
+    #[must_use]
+    pub fn counts_compiled(&self) -> bool {
+        self.compiled_seen.is_some() || self.counter("methods-jitted-count").is_some()
     }
 
     /// Bytes of generations 0 to 2 and of large objects after the last collection.
@@ -182,7 +297,7 @@ impl RuntimeSigns {
             let pinned = heap.pinned_bytes.unwrap_or(0);
             (heap.gen0_bytes + heap.gen1_bytes + heap.gen2_bytes + heap.large_bytes + pinned) as f64
         });
-        counted.into_iter().chain(told).reduce(f64::max)
+        counted.into_iter().chain(told).reduce(f64::max).or_else(|| Some(self.seen?.0))
     }
 }
 
@@ -192,6 +307,8 @@ struct Listener {
     open: HashMap<ThreadId, (u64, SuspendReason)>,
     /// The collection that began last.
     collecting: Collecting,
+    /// Whether the collection that ended last ran beside the program.
+    is_concurrent: bool,
 }
 
 /// What a collection is, as far as its pause is counted by it.
@@ -223,7 +340,14 @@ impl Observer for Listener {
                 };
             }
             RuntimeEvent::HeapStats(stats) => signs.heap = Some(*stats),
-            RuntimeEvent::GlobalHeapHistory(history) => signs.heaps = Some(history.decision.heaps),
+            RuntimeEvent::GlobalHeapHistory(history) => {
+                signs.heaps = Some(history.decision.heaps);
+                self.is_concurrent = history.decision.mechanisms & CONCURRENT != 0;
+            }
+            RuntimeEvent::PerHeapHistory(history) => {
+                let generations: Vec<GenerationHistory> = history.generations().collect();
+                signs.add_collection(seen.at_ns, history.heap, &generations, self.is_concurrent);
+            }
             RuntimeEvent::SuspendBegin(begin) if self.open.len() < MOST_OPEN => {
                 self.open.insert(seen.event.thread(), (seen.at_ns, begin.reason));
             }
@@ -294,9 +418,16 @@ impl Listener {
     }
 }
 
+/// Methods compiled per second after the session's own; nothing of a window that is too short for that.
+pub(super) fn rate_once_settled(compiled: u64, window: Duration) -> Option<f64> {
+    let seconds = window.saturating_sub(SETTLED).as_secs_f64();
+    (seconds > SHORTEST_SETTLED).then(|| compiled as f64 / seconds)
+}
+
 /// Listens until `wait` says stop.
 pub fn listen(
     process: &DotnetProcess,
+    counting: Counting,
     wait: impl FnMut(event_session::Waiting) -> Going,
 ) -> Result<Option<RuntimeSigns>, IpcError> {
     let Some(client) = process.client() else { return Ok(None) };
@@ -307,16 +438,61 @@ pub fn listen(
         ..Provider::new(name, 0, Level::Critical)
     };
     let runtime = Provider::new(provider::RUNTIME, keywords, Level::Informational);
-    let providers = vec![runtime, counters(COUNTERS), counters(HTTP)];
+    let providers = match counting {
+        Counting::Asked => vec![runtime, counters(COUNTERS), counters(HTTP)],
+        Counting::Unneeded => vec![runtime],
+    };
     let request =
         TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
     let mut driven = observe(&client, &request, Listener::default(), wait)?;
     driven.value.observer.ended(driven.elapsed);
     let mut signs = driven.value.observer.signs;
+    signs.counting = counting;
     signs.window = driven.elapsed;
     signs.bytes = driven.bytes;
     signs.events = driven.value.events;
     signs.lost = driven.value.losses.events;
     signs.exited = driven.end == SessionEnd::TargetExited;
     Ok(Some(signs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generation(before: u64, after: u64) -> GenerationHistory {
+        let mut generation = GenerationHistory::default();
+        (generation.size_before, generation.size_after) = (before, after);
+        generation
+    }
+
+    fn collection(young: (u64, u64), large: (u64, u64)) -> [GenerationHistory; 5] {
+        let none = GenerationHistory::default();
+        [generation(young.0, young.1), none, generation(500, 500), generation(large.0, large.1), none]
+    }
+
+    #[test]
+    fn what_was_allocated_is_what_came_between_collections() {
+        let mut told = RuntimeSigns { window: Duration::from_secs(4), ..RuntimeSigns::default() };
+        assert_eq!(told.allocated(), None);
+        told.add_collection(1_000_000_000, 0, &collection((100, 10), (50, 50)), false);
+        assert_eq!(told.allocated(), None, "what came before the first one is not known");
+        told.add_collection(2_000_000_000, 0, &collection((110, 20), (70, 70)), false);
+        // One that began long ago says nothing of what came since, but that large objects have gone.
+        told.add_collection(2_500_000_000, 0, &collection((40, 0), (70, 30)), true);
+        told.add_collection(3_000_000_000, 0, &collection((60, 0), (40, 40)), false);
+        assert_eq!(told.allocated(), Some((100.0 + 20.0 + 40.0 + 10.0) / 2.0));
+    }
+
+    #[test]
+    fn without_collections_what_the_heap_grew_by_was_allocated() {
+        let mut told = RuntimeSigns { window: Duration::from_secs(4), ..RuntimeSigns::default() };
+        told.add_seen(&Course(vec![1_000, 1_200, 1_800]));
+        assert_eq!((told.allocated(), told.heap_bytes()), (Some(200.0), Some(1_800.0)));
+        assert_eq!(told.holes(), None);
+        told.add_collection(1_000_000_000, 0, &collection((700, 100), (0, 0)), false);
+        told.add_seen(&Course(vec![1_000, 1_500, 1_200]));
+        assert_eq!(told.allocated(), Some(200.0), "200 more than at first, and 600 that have gone");
+        assert_eq!(told.holes(), Some(0.0));
+    }
 }

@@ -14,6 +14,10 @@ const MOST_LINKS: usize = 20_000;
 /// leave, once there was one.
 const SENDER: &str = ".NET EventPipe";
 
+/// How the names begin of threads that the runtime has for the pool, timers and sockets (.NET 8), and which stay once there was one: those
+/// of timers and sockets for ever, those of the pool while it has work.
+const SERVANTS: &[&str] = &[".NET TP", ".NET Timer", ".NET Sockets"];
+
 /// Open descriptors by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descriptors {
@@ -85,6 +89,8 @@ pub struct Moment {
     /// Those that were asked for their time: all, or at a glance those that send events.
     threads: BTreeMap<ThreadId, ProcessorTime>,
     senders: Vec<ThreadId>,
+    /// Whether a thread of it serves the pool, timers or sockets, unless it was a glance.
+    has_servants: bool,
     /// Processor time of all threads, those that have ended among them, in ticks.
     ticks: u64,
     resident: Option<u64>,
@@ -116,9 +122,12 @@ impl Moment {
         let count = tasks.len() as u64;
         let mut threads = BTreeMap::new();
         let mut senders = Vec::new();
+        let mut has_servants = false;
         for task in tasks {
-            let sends = first.is_none_or(|first| first.may_send(task.id))
-                && task.name().is_ok_and(|name| name == SENDER);
+            let is_asked = first.is_none_or(|first| first.may_send(task.id));
+            let name = if is_asked { task.name().unwrap_or_default() } else { String::new() };
+            has_servants |= SERVANTS.iter().any(|servant| name.starts_with(servant));
+            let sends = name == SENDER;
             if sends {
                 senders.push(task.id);
             }
@@ -134,12 +143,18 @@ impl Moment {
             count,
             threads,
             senders,
+            has_servants,
             ticks: whole.user_ticks.saturating_add(whole.system_ticks),
             resident: process.status().ok().and_then(|status| status.resident_bytes),
             open: descriptors.as_ref().map(|open| open.total).or_else(counted),
             descriptors,
             is_glance: first.is_some(),
         })
+    }
+
+    /// Whether it has, or had when this was looked at, a pool, timers or sockets to be served. Names tell since .NET 8.
+    pub fn has_servants(&self) -> bool {
+        self.has_servants
     }
 
     /// Whether a thread sends events, as far as is known from this moment: those that were there keep their names.
@@ -353,6 +368,7 @@ mod tests {
                 count: 3,
                 threads: threads.collect(),
                 senders: senders.iter().map(|(id, _)| ThreadId(*id)).collect(),
+                has_servants: false,
                 ticks: 0,
                 resident: None,
                 open: None,

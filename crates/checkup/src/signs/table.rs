@@ -3,6 +3,7 @@
 use model::{Body, Cell, Column, Section, Table, Unit, format_duration};
 
 use super::Signs;
+use super::runtime::Counting;
 use crate::words::{bytes, percent, rate};
 
 impl Signs {
@@ -57,7 +58,10 @@ impl Signs {
 
     fn runtime_rows(&self, row: &mut dyn FnMut(&str, String, String)) {
         let Some(told) = &self.runtime else { return };
-        if let Some(queue) = told.counter("threadpool-queue-length") {
+        let has_none = told.counting == Counting::Unneeded;
+        if has_none {
+            row("Pool queue", "0".to_owned(), "no pool threads".to_owned());
+        } else if let Some(queue) = told.counter("threadpool-queue-length") {
             let threads = told.counter("threadpool-thread-count").map(|threads| threads.last());
             let threads = threads.map(|threads| format!("{threads:.0} pool threads")).unwrap_or_default();
             row("Pool queue", format!("{:.0}", queue.mean()), threads);
@@ -65,8 +69,8 @@ impl Signs {
         if let Some(heap) = told.heap_bytes() {
             row("Heap", bytes(heap), told.generations().map(generations).unwrap_or_default());
         }
-        if let Some(allocated) = told.counter("alloc-rate") {
-            row("Allocation", format!("{}/s", bytes(allocated.mean())), String::new());
+        if let Some(allocated) = told.allocated() {
+            row("Allocation", format!("{}/s", bytes(allocated)), String::new());
         }
         let [first, second, full] = told.collections;
         let longest = format_duration(std::time::Duration::from_nanos(told.gc_pauses.longest_ns));
@@ -80,10 +84,13 @@ impl Signs {
         let waited =
             if waited.is_zero() { String::new() } else { format!("waited {}", format_duration(waited)) };
         row("Lock contention", rate(told.rate(told.lock_waits)), waited);
-        if let Some(timers) = told.counter("active-timer-count") {
+        if has_none {
+            row("Timers", "0".to_owned(), String::new());
+        } else if let Some(timers) = told.counter("active-timer-count") {
             row("Timers", format!("{:.0}", timers.last()), String::new());
         }
-        row("Methods compiled", rate(told.compiled_rate()), String::new());
+        let unseen = if told.counts_compiled() { "" } else { "without those made at run time" };
+        row("Methods compiled", rate(told.compiled_rate()), unseen.to_owned());
         if let Some(calls) = told.http_counter("current-requests").filter(|calls| calls.mean() > 0.0) {
             let started = told.http_counter("requests-started-rate").map_or(0.0, super::Values::mean);
             row("Outgoing HTTP", format!("{:.1} at once", calls.mean()), format!("{} begun", rate(started)));

@@ -102,10 +102,9 @@ pub(super) fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
     if compiled >= COMPILED {
         return Some(format!("methods were compiled {}", rate(compiled)));
     }
-    // Older ones tell of methods made at run time only to those who want everything.
-    let counts = told.counter("methods-jitted-count").is_some();
+    // Of methods made at run time, events tell only those who want everything.
     let works = signs.system.as_ref().is_some_and(|system| system.cpu_percent() >= WORKS);
-    (!counts && works).then(|| "this runtime does not count what it compiles".to_owned())
+    (!told.counts_compiled() && works).then(|| "methods made at run time were not counted".to_owned())
 }
 
 pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
@@ -161,7 +160,7 @@ pub(super) fn growing(signs: &Signs, _: &Looks) -> Option<String> {
     let least = GROWTH.max(resident.last() / 1000 * GROWTH_SHARE);
     // Our own session takes some megabytes at its start. What grows later is not ours.
     let is_its_own = resident.growth_of_second_half() >= least;
-    let allocated = signs.told().and_then(|told| told.counter("alloc-rate")).map(crate::signs::Values::mean);
+    let allocated = signs.told().and_then(RuntimeSigns::allocated);
     let may_leak = is_its_own || allocated.is_none_or(|rate| rate >= LEAST_ALLOCATION);
     (grew >= least && resident.mostly_grows() && may_leak)
         .then(|| format!("its memory grew by {}", bytes(grew as f64)))
@@ -285,7 +284,7 @@ const COLLECTIONS: f64 = 6.0;
 /// For how long a look that asks for events with stacks is to be taken: less of those that come more often.
 pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
     let rate = |told: &RuntimeSigns| match look {
-        "allocations" => told.counter("alloc-rate").map_or(0.0, |bytes| bytes.mean() / BYTES_TOLD),
+        "allocations" => told.allocated().map_or(0.0, |bytes| bytes / BYTES_TOLD),
         "exceptions" => told.rate(told.exceptions),
         "contention" => told.rate(told.lock_waits),
         _ => 0.0,
