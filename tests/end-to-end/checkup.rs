@@ -48,6 +48,24 @@ fn a_server_that_is_asked_as_much_as_it_can_answer_is_healthy() {
 }
 
 #[test]
+fn a_program_without_pool_timers_and_sockets_is_not_asked_to_count() {
+    // The runtime has a thread that reads counters, once somebody has asked for them.
+    for (patient, counts) in [("allocation-pressure", false), ("leak-timers", true)] {
+        let target = shared().target(patient, Runtime::Net9).start().unwrap();
+        let (_, report) = examined(&User::new(), target.pid());
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap();
+        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
+        assert_eq!(names.filter(|name| name.starts_with(".NET Counter")).count() > 0, counts, "{patient}");
+        // Nothing is missing for that.
+        let signs = report.sections.iter().find(|section| section.id == "vital-signs");
+        let signs = format!("{signs:?}");
+        for sign in ["Pool queue", "Heap", "Allocation", "Time in GC", "Timers", "Methods compiled"] {
+            assert!(signs.contains(sign), "{patient}: {sign}: {signs}");
+        }
+    }
+}
+
+#[test]
 fn a_process_that_stands_still_has_that_as_its_finding() {
     let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
     target.suspend().unwrap();
