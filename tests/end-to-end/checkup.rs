@@ -1,5 +1,7 @@
 //! `drdotnet checkup`: it is kept, says what it could not see, and survives bad input. What it finds is in `clinic.rs`.
 
+use std::time::{Duration, Instant};
+
 use model::{Report, Severity, WindowEnd};
 use testbed::{Namespaces, Runtime, Visitors, shared};
 
@@ -52,6 +54,9 @@ fn a_program_without_pool_timers_and_sockets_is_not_asked_to_count() {
     // The runtime has a thread that reads counters, once somebody has asked for them.
     for (patient, counts) in [("allocation-pressure", false), ("leak-timers", true)] {
         let target = shared().target(patient, Runtime::Net9).start().unwrap();
+        let begin = Instant::now();
+        // One that has just started is always asked.
+        eventually("it is no longer new", || (begin.elapsed() >= Duration::from_secs(5)).then_some(()));
         let (_, report) = examined(&User::new(), target.pid());
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap();
         let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());

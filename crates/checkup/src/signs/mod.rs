@@ -68,6 +68,9 @@ fn objects_bytes(heap: &GcMemory) -> Option<(u64, u64)> {
 /// The first version that names the threads of pool, timers and sockets.
 const NAMES_SERVANTS: u32 = 8;
 
+/// Before this age, a program may not have started yet what it needs.
+const STARTED: Duration = Duration::from_secs(5);
+
 /// Whether the runtime has to count. Its counters tell of the pool, of timers and of calls, and of the heap, which can be seen from outside.
 /// To count costs a program whose collector is busy more than all the rest: reading its own memory, it uses the shared buffers, which are looked
 /// through after every full collection from then on, for as long as the program lives.
@@ -77,7 +80,8 @@ fn counting(process: &DotnetProcess, first: Option<&Moment>, heap: Option<&GcMem
     let is_named = major.is_some_and(|major: u32| major >= NAMES_SERVANTS);
     let has_none = first.is_some_and(|moment| !moment.has_servants());
     let is_seen = heap.and_then(objects_bytes).is_some();
-    if is_named && has_none && is_seen { Counting::Unneeded } else { Counting::Asked }
+    let has_started = process.uptime.is_some_and(|uptime| uptime >= STARTED);
+    if is_named && has_none && is_seen && has_started { Counting::Unneeded } else { Counting::Asked }
 }
 
 /// How a process in another pid namespace can be seen.

@@ -148,7 +148,8 @@ impl GivenOut {
         let sizes = |size: fn(&GenerationHistory) -> u64| born.each_ref().map(size);
         let all =
             |size: fn(&GenerationHistory) -> u64| generations.iter().map(size).fold(0, u64::saturating_add);
-        self.freed += all(|one| one.size_before).saturating_sub(all(|one| one.size_after));
+        let freed = all(|one| one.size_before).saturating_sub(all(|one| one.size_after));
+        self.freed = self.freed.saturating_add(freed);
         if is_concurrent {
             let [_, large, pinned] = sizes(|one| one.size_after);
             if let Some([_, old_large, old_pinned]) = self.after.get_mut(&heap) {
