@@ -60,7 +60,7 @@ fn dumper(process: &DotnetProcess, view: &Process) -> Result<(), DumpError> {
             Ok(program) => {
                 let path = program.with_file_name("createdump");
                 // Newer ones have it inside.
-                if major(process).is_none_or(|major| major > LAST_WITHOUT_DUMPER_INSIDE)
+                if process.runtime_major().is_none_or(|major| major > LAST_WITHOUT_DUMPER_INSIDE)
                     && view.is_runnable(&path).is_none()
                 {
                     return Ok(());
@@ -76,10 +76,6 @@ fn dumper(process: &DotnetProcess, view: &Process) -> Result<(), DumpError> {
         Some(false) => Err(DumpError::DumperNotRunnable(path)),
         None => Err(DumpError::NoDumper(path)),
     }
-}
-
-fn major(process: &DotnetProcess) -> Option<u32> {
-    process.runtime_version.as_deref()?.split('.').next()?.parse().ok()
 }
 
 /// `createdump` reads the memory of its parent, which lets it (`PR_SET_PTRACER`) where the kernel lets it.

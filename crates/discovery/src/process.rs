@@ -108,6 +108,12 @@ pub struct DotnetProcess {
 }
 
 impl DotnetProcess {
+    /// The first number of its runtime's version; a 3.1 does not tell.
+    #[must_use]
+    pub fn runtime_major(&self) -> Option<u32> {
+        self.runtime_version.as_deref()?.split('.').next()?.parse().ok()
+    }
+
     /// A client for its runtime, when it has a socket.
     #[must_use]
     pub fn client(&self) -> Option<Client> {

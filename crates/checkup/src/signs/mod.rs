@@ -75,9 +75,7 @@ const STARTED: Duration = Duration::from_secs(5);
 /// To count costs a program whose collector is busy more than all the rest: reading its own memory, it uses the shared buffers, which are looked
 /// through after every full collection from then on, for as long as the program lives.
 fn counting(process: &DotnetProcess, first: Option<&Moment>, heap: Option<&GcMemory>) -> Counting {
-    let major =
-        process.runtime_version.as_deref().and_then(|version| version.split('.').next()?.parse().ok());
-    let is_named = major.is_some_and(|major: u32| major >= NAMES_SERVANTS);
+    let is_named = process.runtime_major().is_some_and(|major| major >= NAMES_SERVANTS);
     let has_none = first.is_some_and(|moment| !moment.has_servants());
     let is_seen = heap.and_then(objects_bytes).is_some();
     let has_started = process.uptime.is_some_and(|uptime| uptime >= STARTED);

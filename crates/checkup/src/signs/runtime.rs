@@ -139,16 +139,20 @@ pub(super) struct GivenOut {
     freed: u64,
 }
 
+/// A number of each, summed up.
+fn total<'a, T: 'a>(each: impl IntoIterator<Item = &'a T>, number: impl Fn(&T) -> u64) -> u64 {
+    each.into_iter().map(number).fold(0, u64::saturating_add)
+}
+
 impl GivenOut {
     /// A collection. One that ran beside the program and others tells what is left, but not what came since those others.
     fn collected(&mut self, at_ns: u64, heap: u32, generations: &[GenerationHistory], is_concurrent: bool) {
         let of = |number: usize| generations.get(number).copied().unwrap_or_default();
-        // Of those that are collected now and then, new objects come into three: the youngest, large ones, pinned ones.
+        // New objects come into three: the youngest, that of large ones, that of pinned ones.
         let born = [of(0), of(3), of(4)];
         let sizes = |size: fn(&GenerationHistory) -> u64| born.each_ref().map(size);
-        let all =
-            |size: fn(&GenerationHistory) -> u64| generations.iter().map(size).fold(0, u64::saturating_add);
-        let freed = all(|one| one.size_before).saturating_sub(all(|one| one.size_after));
+        let freed = total(generations, |one| one.size_before)
+            .saturating_sub(total(generations, |one| one.size_after));
         self.freed = self.freed.saturating_add(freed);
         if is_concurrent {
             let [_, large, pinned] = sizes(|one| one.size_after);
@@ -199,10 +203,8 @@ impl RuntimeSigns {
 
     fn add_collection(&mut self, at_ns: u64, heap: u32, generations: &[GenerationHistory], beside: bool) {
         self.given_out.collected(at_ns, heap, generations, beside);
-        let sum =
-            |size: fn(&GenerationHistory) -> u64| generations.iter().map(size).fold(0, u64::saturating_add);
-        let holes = sum(|one| one.free_list_after.saturating_add(one.free_objects_after));
-        self.sizes.insert(heap, (sum(|one| one.size_after), holes));
+        let holes = total(generations, |one| one.free_list_after.saturating_add(one.free_objects_after));
+        self.sizes.insert(heap, (total(generations, |one| one.size_after), holes));
     }
 
     /// What was seen of the heap from outside: for those who count nothing and did not collect.
@@ -223,9 +225,10 @@ impl RuntimeSigns {
     #[must_use]
     pub fn holes(&self) -> Option<f64> {
         let told = || {
-            let sum =
-                |part: fn(&(u64, u64)) -> u64| self.sizes.values().map(part).fold(0, u64::saturating_add);
-            let (all, holes) = (sum(|(all, _)| *all), sum(|(_, holes)| *holes));
+            let (all, holes) = (
+                total(self.sizes.values(), |(all, _)| *all),
+                total(self.sizes.values(), |(_, holes)| *holes),
+            );
             (all > 0).then(|| holes as f64 / all as f64 * 100.0)
         };
         self.counter("gc-fragmentation").map(Values::last).or_else(told)

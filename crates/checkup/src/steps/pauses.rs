@@ -16,12 +16,7 @@ pub(super) fn heap_may_not_come(signs: &Signs, process: &DotnetProcess) -> bool 
     let told = signs.told().and_then(|told| told.heaps).is_some_and(|heaps| heaps > 1);
     let asked = signs.surroundings.setting("gcserver").is_some_and(crate::signs::is_on);
     let is_server = told || asked || signs.surroundings.collector_threads > 0;
-    is_server && major_version(process) < WALKED_SINCE
-}
-
-fn major_version(process: &DotnetProcess) -> u32 {
-    let version = process.runtime_version.as_deref().unwrap_or_default();
-    version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
+    is_server && process.runtime_major().unwrap_or(0) < WALKED_SINCE
 }
 
 /// Memory that a look may make the target take, in bytes: buffers of events, and some for itself.

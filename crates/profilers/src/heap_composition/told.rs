@@ -133,7 +133,7 @@ impl Watch {
         let mut providers = vec![Provider::new(provider::RUNTIME, keyword::GC, Level::Informational)];
         let plan = Selection::parse(COUNTERS)
             .ok()
-            .map(|selection| Plan::new(selection, Limits::default(), major(process), &unique()));
+            .map(|selection| Plan::new(selection, Limits::default(), process.runtime_major(), &unique()));
         if let Some(plan) = &plan {
             providers.extend(plan.request().providers);
         }
@@ -281,10 +281,6 @@ fn is_forced(reason: runtime_events::gc::GcReason) -> bool {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
 fn whole(value: f64) -> u64 {
     if value.is_finite() && value > 0.0 { value as u64 } else { 0 }
-}
-
-fn major(process: &DotnetProcess) -> Option<u32> {
-    process.runtime_version.as_deref()?.split('.').next()?.parse().ok()
 }
 
 /// A name for our values that nobody else has.

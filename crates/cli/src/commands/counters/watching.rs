@@ -70,8 +70,9 @@ impl Watching {
                     format!("process {} has no diagnostics socket", process.pid),
                 )
             })?;
-            let plan = Plan::new(what.selection.clone(), what.limits, major(process), &unique(index))
-                .with_redaction(redaction::chosen());
+            let plan =
+                Plan::new(what.selection.clone(), what.limits, process.runtime_major(), &unique(index))
+                    .with_redaction(redaction::chosen());
             let session = Session { index, sender: sender.clone(), stop: Arc::clone(&stop) };
             let thread = std::thread::Builder::new()
                 .name(format!("counters-{}", process.pid))
@@ -169,11 +170,6 @@ impl Session {
         };
         let _ = self.sender.send((self.index, News::Ended(ending)));
     }
-}
-
-/// The major version of its runtime.
-fn major(process: &DotnetProcess) -> Option<u32> {
-    process.runtime_version.as_deref()?.split('.').next()?.parse().ok()
 }
 
 /// A name for a session that nobody else has.

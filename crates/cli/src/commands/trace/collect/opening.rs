@@ -7,7 +7,7 @@ use discovery::DotnetProcess;
 use reports::printable;
 use trace_recording::{Remark, Selection, level_name};
 
-use super::plan::{Plan, may_die_with_the_tool, runtime_major};
+use super::plan::{Plan, may_die_with_the_tool};
 
 /// The table of providers, in the columns that dotnet-trace has.
 pub fn table(selection: &Selection) -> String {
@@ -64,7 +64,7 @@ pub fn heading(plan: &Plan, process: &DotnetProcess, output: &str) -> String {
 
 /// What is known beforehand that the runtime cannot do.
 fn step_down(plan: &Plan, process: &DotnetProcess) -> String {
-    let instead = match plan.selection.steps_down(runtime_major(process)) {
+    let instead = match plan.selection.steps_down(process.runtime_major()) {
         None => return String::new(),
         Some(Rundown::None) => "nothing",
         Some(_) => "everything",
@@ -73,7 +73,7 @@ fn step_down(plan: &Plan, process: &DotnetProcess) -> String {
 }
 
 fn version(process: &DotnetProcess) -> String {
-    runtime_major(process).map_or_else(|| "this runtime".to_owned(), |major| format!(".NET {major}"))
+    process.runtime_major().map_or_else(|| "this runtime".to_owned(), |major| format!(".NET {major}"))
 }
 
 /// What the runtime could not do.

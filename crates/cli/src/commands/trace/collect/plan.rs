@@ -72,17 +72,12 @@ impl Plan {
     /// The session to ask a process for.
     pub fn request(&self, process: &DotnetProcess) -> TraceRequest {
         let mut request = TraceRequest::new(self.buffer_mb, self.selection.requested());
-        request.rundown = self.selection.rundown(runtime_major(process));
+        request.rundown = self.selection.rundown(process.runtime_major());
         request
     }
 }
 
-/// The first number of its runtime's version; a 3.1 does not tell.
-pub fn runtime_major(process: &DotnetProcess) -> Option<u32> {
-    process.runtime_version.as_deref()?.split('.').next()?.parse().ok()
-}
-
 /// Whether its runtime may crash when a session is left behind without being stopped.
 pub fn may_die_with_the_tool(process: &DotnetProcess) -> bool {
-    runtime_major(process).is_none_or(|major| major < 5)
+    process.runtime_major().is_none_or(|major| major < 5)
 }
