@@ -9,6 +9,7 @@
 mod calls;
 mod connections;
 mod container;
+mod given_out;
 mod runtime;
 mod surroundings;
 mod system;
