@@ -83,6 +83,9 @@ impl Provider {
     }
 }
 
+/// A source that no program has.
+const NO_SOURCE: &str = "DrDotnet-Nothing";
+
 /// Which names of methods and modules are sent when the session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rundown {
@@ -164,6 +167,17 @@ impl TraceRequest {
             stacks: true,
             buffering: BufferingMode::Drop,
             providers,
+        }
+    }
+
+    /// A request for names alone: nothing is listened to. A session must have a source, which need not exist. The runtime's own would
+    /// run managed code in the target when it is switched on and off, and leave some objects.
+    #[must_use]
+    pub fn names_alone(buffer_mb: u32, keywords: u64) -> Self {
+        TraceRequest {
+            rundown: Rundown::Keywords(keywords),
+            stacks: false,
+            ..TraceRequest::new(buffer_mb, vec![Provider::new(NO_SOURCE, 0, Level::Critical)])
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use model::ProcessId;
+use runtime_events::RuntimeEvent;
 use runtime_events::jit::Tier;
-use runtime_events::{RuntimeEvent, keyword};
 use runtime_memory::RuntimeMemory;
 use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
 
@@ -296,14 +296,7 @@ impl NameSource {
     /// A session that is stopped at once: the runtime then tells of all code that it has.
     fn ask(&mut self, client: Client, after: Option<Receiver<()>>) -> Session {
         self.naming.asked += 1;
-        let request = TraceRequest {
-            rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
-            stacks: false,
-            ..TraceRequest::new(
-                RUNDOWN_BUFFER_MB,
-                vec![Provider::new(RUNTIME, keyword::LOADER, Level::Informational)],
-            )
-        };
+        let request = TraceRequest::names_alone(RUNDOWN_BUFFER_MB, RUNDOWN_FOR_LINES);
         self.run("names-all", client, request, after, |_| Going::Stop)
     }
 

@@ -32,6 +32,8 @@ const AS_ONE_MOMENT: usize = 256;
 /// Most methods that are listed, and most units and buckets that are looked at for it: enough for 4 GB of code.
 const MOST_METHODS: usize = 4 << 20;
 const MOST_EFFORT: u64 = 16 << 20;
+/// Most units that are looked at to see what has come: those of 64 MB of code.
+const MOST_SEEN: u64 = 256 << 10;
 
 /// The runtime of a process, seen through the process's memory. Nothing is sent to the process, and it is not
 /// stopped.
@@ -192,6 +194,14 @@ impl<M: Memory> RuntimeMemory<M> {
         self.code.methods()
     }
 
+    /// Where the code of each method begins that was compiled in the process, by address: to see from time to time what has come.
+    /// None if the process has so much code that this would take long.
+    #[must_use]
+    pub fn compiled_starts(&self) -> Option<Vec<u64>> {
+        self.code.names.memory.look_anew();
+        self.code.compiled_starts()
+    }
+
     /// Forgets what was kept of modules (16 MB at most). To be called when modules may have been unloaded, between
     /// two uses that lie far apart.
     pub fn forget(&mut self) {
@@ -249,6 +259,23 @@ impl<M: Memory> Code<M> {
                 Some(Piece { start, bytes, method, is_precompiled: true })
             }
         }
+    }
+
+    fn compiled_starts(&self) -> Option<Vec<u64>> {
+        let (memory, offsets) = (&self.names.memory, &self.names.offsets);
+        let mut starts = Vec::new();
+        let mut left = MOST_SEEN;
+        for section in sections::all(memory, offsets, self.root) {
+            let Section::Heap(heap) = section else { continue };
+            let map = nibble_map(memory, offsets, heap)?;
+            left = left.checked_sub(map.effort())?;
+            map.each_start(memory, |start| {
+                starts.push(start);
+                true
+            });
+        }
+        starts.sort_unstable();
+        Some(starts)
     }
 
     pub(crate) fn methods(&mut self) -> Vec<Method> {
@@ -348,6 +375,7 @@ mod tests {
             let offsets = Offsets::of(&Descriptor::parse(NET9.as_bytes()).unwrap()).unwrap();
             let mut code = Code { root, names: Names::new(Patches(seed), offsets) };
             let _ = code.methods();
+            let _ = code.compiled_starts();
         }
     }
 }

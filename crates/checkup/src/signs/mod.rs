@@ -7,6 +7,7 @@
 //! ```
 
 mod calls;
+mod compiled;
 mod connections;
 mod container;
 mod given_out;
@@ -31,6 +32,7 @@ use profilers::{Control, Stop};
 
 use crate::clock::Stragglers;
 
+use compiled::Compiler;
 pub use connections::Connections;
 pub use container::Container;
 use runtime::Counting;
@@ -175,9 +177,12 @@ impl Signs {
         let counting = counting(process, moments.first(), heap.as_ref());
         let session = asks
             .then(|| Session::begin(process, move |process, heed| runtime::listen(process, counting, heed)));
-        let calls = asks
+        // Who has neither pool nor timers nor sockets makes no calls to be listened to.
+        let mut compiler = pid.filter(|_| asks && counting == Counting::Unneeded).and_then(Compiler::open);
+        let calls = (asks && compiler.is_none())
             .then(|| Session::begin(process, move |process, heed| calls::listen(process, counting, heed)));
-        let look = |signs: &mut Signs| {
+        let mut look = |signs: &mut Signs| {
+            compiler.iter_mut().for_each(|compiler| compiler.look(begin.elapsed()));
             let seen = heap.as_ref().and_then(objects_bytes);
             signs.managed.0.extend(seen.map(|(all, _)| all));
             signs.large.0.extend(seen.map(|(_, large)| large));
@@ -225,8 +230,10 @@ impl Signs {
         signs.killed = signs.container.killed.saturating_sub(before.killed);
         // Why not is said already.
         signs.calls = calls.and_then(Result::ok).unwrap_or_default();
-        if let (Some(told), Some(compiled)) = (&mut signs.runtime, signs.calls.compiled) {
-            told.compiled_seen = runtime::rate_once_settled(compiled, signs.calls.window);
+        if let Some(told) = &mut signs.runtime {
+            let heard = signs.calls.compiled;
+            let heard = heard.and_then(|count| runtime::rate_once_settled(count, signs.calls.window));
+            told.compiled_seen = heard.or_else(|| compiler.and_then(|compiler| compiler.rate()));
         }
         signs.exited |= signs.runtime.as_ref().is_some_and(|told| told.exited);
         signs.note_unseen(process);

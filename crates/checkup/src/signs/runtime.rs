@@ -32,7 +32,7 @@ pub(super) const SETTLED: Duration = Duration::from_millis(1500);
 const CONCURRENT: u32 = 1;
 
 /// Shorter than this, in seconds, what is compiled after that tells nothing.
-const SHORTEST_SETTLED: f64 = 0.5;
+pub(super) const SHORTEST_SETTLED: f64 = 0.5;
 
 /// Increments of a shorter interval than this, in seconds, tell nothing.
 const SHORTEST_INTERVAL: f32 = 0.2;
@@ -213,7 +213,8 @@ impl RuntimeSigns {
                 .map(|pair| pair.last().unwrap_or(&0.0) - pair.first().unwrap_or(&0.0))
                 .reduce(f64::min)
         });
-        counted.or(self.compiled_seen).unwrap_or(events)
+        // What is seen from outside may miss some that events tell of.
+        counted.or_else(|| Some(self.compiled_seen?.max(events))).unwrap_or(events)
     }
 
     /// Whether all methods were counted; else those made at run time are not among them.

@@ -4,11 +4,11 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use diagnostics_ipc::{Client, Level, Provider, Rundown, TraceRequest};
+use diagnostics_ipc::{Client, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use kernel_collector::SharedCode;
 use model::Cost;
-use runtime_events::{RuntimeEvent, keyword, provider};
+use runtime_events::RuntimeEvent;
 use symbols::{CodeMap, RUNDOWN_FOR_LINES};
 
 /// Room for all names at once, in the target, for as long as it takes to send them.
@@ -69,14 +69,7 @@ impl Observer for Learner {
 
 /// A session that is stopped at once: the runtime then tells of all code that it has. `None` if it does not, or not in time.
 fn all_code(known: CodeMap, client: Client) -> Option<(u64, CodeMap)> {
-    let request = TraceRequest {
-        rundown: Rundown::Keywords(RUNDOWN_FOR_LINES),
-        stacks: false,
-        ..TraceRequest::new(
-            BUFFER_MB,
-            vec![Provider::new(provider::RUNTIME, keyword::LOADER, Level::Informational)],
-        )
-    };
+    let request = TraceRequest::names_alone(BUFFER_MB, RUNDOWN_FOR_LINES);
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let started = thread.spawn(move || {
