@@ -13,6 +13,7 @@ use perf_sampler::{
     Counts, Granted, KernelFrames, Preferred, Sampler, SamplerError, Summary, Timestamp, Wake,
 };
 use process_view::Process;
+use runtime_memory::RuntimeMemory;
 
 use crate::looks::Looks;
 use crate::names::{NameSource, Naming, SharedCode};
@@ -183,7 +184,7 @@ impl Collecting {
     fn read_names(&mut self) {
         for (pid, source) in self.names.iter_mut().filter(|(_, source)| source.reads_memory()) {
             let unknown = unknown_code(&mut self.intake, *pid, source, &self.request);
-            source.read_memory(*pid, unknown.bytes());
+            source.read_memory(*pid, &unknown);
         }
     }
 
@@ -195,7 +196,7 @@ impl Collecting {
         source.ready(Duration::ZERO);
         if source.has_failed() {
             let unknown = unknown_code(&mut self.intake, pid, source, &self.request);
-            source.read_memory(pid, unknown.bytes());
+            source.read_memory(pid, &unknown);
         }
         let kernel = self.kernel.get();
         let mut code = source.code().lock().unwrap_or_else(PoisonError::into_inner);
@@ -322,9 +323,16 @@ impl KernelLater {
 
 /// Where the names of a process come from.
 fn name_source(target: &Target, first: NamesFirst) -> NameSource {
-    let by_memory = (first == NamesFirst::Awaited && code_bytes(target.pid) > LARGE)
-        .then(|| NameSource::begin_by_memory(target.pid, target.client.clone()));
-    by_memory.flatten().unwrap_or_else(|| NameSource::begin(target.client.clone(), first))
+    let is_large = first != NamesFirst::Later && code_bytes(target.pid) > LARGE;
+    let is_read = is_large || matches!(first, NamesFirst::Sparing(_));
+    match is_read.then(|| RuntimeMemory::open(target.pid)) {
+        // To tell of all of it would take its toll.
+        Some(Ok(memory)) if is_large => {
+            NameSource::begin_with(memory, target.client.clone(), NamesFirst::Later)
+        }
+        Some(Ok(memory)) => NameSource::begin_with(memory, target.client.clone(), first),
+        _ => NameSource::begin(target.client.clone(), first),
+    }
 }
 
 /// Bytes of code that a runtime has made in a process.
@@ -351,11 +359,14 @@ fn named(
     let mut answers = source.ready(PATIENCE_AT_END);
     let unknown = unknown_code(intake, pid, &source, request);
     if source.reads_memory() || source.has_failed() || !answers {
-        source.read_memory(pid, unknown.bytes());
+        source.read_memory(pid, &unknown);
+        if answers && source.has_missed() && Process::new(pid).is_alive() {
+            answers = source.ask_again(PATIENCE_AT_END);
+        }
     } else if !unknown.in_assemblies.is_empty() && Process::new(pid).is_alive() {
         // A few addresses are read sooner than all code is told again, and what has no name in memory has none: images
         // have glue of their own.
-        source.read_memory(pid, unknown.bytes());
+        source.read_memory(pid, &unknown);
         if !source.reads_memory() {
             answers = source.ask_again(PATIENCE_AT_END);
         }

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
+use kernel_profile::Unknown;
 use model::ProcessId;
 use runtime_events::RuntimeEvent;
 use runtime_events::jit::Tier;
 use runtime_memory::RuntimeMemory;
-use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
+use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES, RUNDOWN_OF_COMPILED};
 
-use crate::request::NamesFirst;
+use crate::request::{NamesFirst, NewCode};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// Room for code that comes while we look: some thousand methods between two readings.
@@ -121,6 +122,7 @@ pub(crate) struct NameSource {
     listening: Option<Receiver<()>>,
     rundown: Option<Session>,
     memory: Memory,
+    has_missed: bool,
     naming: Naming,
 }
 
@@ -137,6 +139,15 @@ enum Memory {
 impl NameSource {
     /// Begins to learn. Nothing is waited for.
     pub(crate) fn begin(client: Option<Client>, first: NamesFirst) -> NameSource {
+        NameSource::with(client, first, Memory::Unopened)
+    }
+
+    /// The same for a process that can be read.
+    pub(crate) fn begin_with(memory: RuntimeMemory, client: Option<Client>, first: NamesFirst) -> NameSource {
+        NameSource::with(client, first, Memory::Open(Box::new(memory)))
+    }
+
+    fn with(client: Option<Client>, first: NamesFirst, memory: Memory) -> NameSource {
         let mut source = NameSource {
             client,
             code: SharedCode::default(),
@@ -145,38 +156,36 @@ impl NameSource {
             live: None,
             listening: None,
             rundown: None,
-            memory: Memory::Unopened,
+            memory,
+            has_missed: false,
             naming: Naming::default(),
         };
-        if let Some(client) = source.client.clone() {
+        let Some(client) = source.client.clone() else {
+            source.naming.failure = Some(NamesFailure::NoRuntime);
+            return source;
+        };
+        // What comes can only be asked for later where memory tells that something came.
+        let listens = first != NamesFirst::Sparing(NewCode::Unexpected) || !source.reads_memory();
+        let begun = listens.then(|| {
             let (began, begun) = channel();
             source.live = Some(source.listen(client.clone(), began));
-            match first {
-                NamesFirst::Awaited => source.rundown = Some(source.ask(client, Some(begun))),
-                NamesFirst::Later => source.listening = Some(begun),
-            }
-        } else {
-            source.naming.failure = Some(NamesFailure::NoRuntime);
+            begun
+        });
+        match first {
+            NamesFirst::Awaited | NamesFirst::Sparing(_) => source.rundown = Some(source.ask(client, begun)),
+            NamesFirst::Later => source.listening = begun,
         }
         source
-    }
-
-    /// The same for a process that has so much code that telling of all of it would take its toll: names of what is
-    /// sampled are read from its memory. `None` if that cannot be done.
-    pub(crate) fn begin_by_memory(pid: ProcessId, client: Option<Client>) -> Option<NameSource> {
-        let memory = RuntimeMemory::open(pid).ok()?;
-        let mut source = NameSource::begin(client, NamesFirst::Later);
-        source.memory = Memory::Open(Box::new(memory));
-        Some(source)
     }
 
     pub(crate) fn code(&self) -> &SharedCode {
         &self.code
     }
 
-    /// Whether its runtime has told of all its code, and tells of what comes.
+    /// Whether its runtime has told of all its code, but for what can be read, and tells of what comes.
     pub(crate) fn knows_all(&self) -> bool {
-        self.live.is_some() && self.rundown.is_none() && !self.has_failed() && !self.reads_memory()
+        let is_told = self.naming.asked > 0 || !self.reads_memory();
+        is_told && self.rundown.is_none() && !self.has_failed()
     }
 
     /// Whether names are read from memory all the time.
@@ -185,16 +194,23 @@ impl NameSource {
     }
 
     /// Reads the names of these addresses from the memory of the process.
-    pub(crate) fn read_memory(&mut self, pid: ProcessId, addresses: impl Iterator<Item = u64>) {
+    pub(crate) fn read_memory(&mut self, pid: ProcessId, unknown: &Unknown) {
         if let Memory::Unopened = self.memory {
             let opened = RuntimeMemory::open(pid);
             self.memory = opened.map_or(Memory::Closed, |memory| Memory::Open(Box::new(memory)));
         }
         if let Memory::Open(memory) = &mut self.memory {
             let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-            self.naming.from_memory += memory.teach(&mut code, addresses);
+            let compiled = memory.teach(&mut code, unknown.memory_bytes());
+            self.naming.from_memory += compiled + memory.teach(&mut code, unknown.assembly_bytes());
             code.settle();
+            self.has_missed |= compiled > 0 && self.live.is_none() && self.naming.asked > 0;
         }
+    }
+
+    /// Whether code came that nobody told of: memory has its names, but no IL maps.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.has_missed
     }
 
     /// Whether its runtime is known not to tell.
@@ -296,7 +312,8 @@ impl NameSource {
     /// A session that is stopped at once: the runtime then tells of all code that it has.
     fn ask(&mut self, client: Client, after: Option<Receiver<()>>) -> Session {
         self.naming.asked += 1;
-        let request = TraceRequest::names_alone(RUNDOWN_BUFFER_MB, RUNDOWN_FOR_LINES);
+        let keywords = if self.reads_memory() { RUNDOWN_OF_COMPILED } else { RUNDOWN_FOR_LINES };
+        let request = TraceRequest::names_alone(RUNDOWN_BUFFER_MB, keywords);
         self.run("names-all", client, request, after, |_| Going::Stop)
     }
 

@@ -17,11 +17,19 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// All of them, each also with the byte before it: behind a call, that is where the caller is.
-    pub fn bytes(&self) -> impl Iterator<Item = u64> + '_ {
-        let all = self.in_assemblies.iter().chain(&self.in_memory);
-        all.flat_map(|address| [address.saturating_sub(1), *address])
+    /// Those in assemblies, each also with the byte before it: behind a call, that is where the caller is.
+    pub fn assembly_bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        bytes(&self.in_assemblies)
     }
+
+    /// Those in memory, likewise.
+    pub fn memory_bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        bytes(&self.in_memory)
+    }
+}
+
+fn bytes(addresses: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    addresses.iter().flat_map(|address| [address.saturating_sub(1), *address])
 }
 
 impl Intake {

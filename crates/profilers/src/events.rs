@@ -18,7 +18,7 @@ use symbols::CodeMap;
 use crate::ProfilerError;
 use crate::about::About;
 use crate::inside::AllCode;
-use crate::naming::{Naming, method_at};
+use crate::naming::{Naming, method_at, read_missing};
 use crate::profiler::{Run, Stop};
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
@@ -110,7 +110,8 @@ impl<W> Watched<W> {
         let Some(client) = run.process.client().filter(|_| !knows(&self.code, &self.stacks)) else { return };
         let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
         let handed_on = handed_on.and_then(|all| {
-            Some(all.lock()).filter(|code| knows(code, &self.stacks)).map(|code| code.clone())
+            let mut code = all.lock();
+            read_missing(run.process, &mut code, self.stacks.addresses()).then(|| code.clone())
         });
         if let Some(code) = handed_on {
             self.code = code;

@@ -6,6 +6,7 @@ use discovery::DotnetProcess;
 use model::{Frame, FrameKind};
 use nettrace::CodeAddress;
 use process_view::Process;
+use runtime_memory::RuntimeMemory;
 use symbols::{CodeMap, MethodRef, Position, SourceLookup};
 
 use crate::blame;
@@ -14,6 +15,23 @@ use crate::blame;
 pub(crate) fn method_at(code: &CodeMap, address: CodeAddress) -> Option<(MethodRef<'_>, Position)> {
     let positions = [Position::Caller, Position::Interrupted];
     positions.into_iter().find_map(|position| Some((code.method_for(address, position)?, position)))
+}
+
+/// Reads from the memory of a process what is not known of the code at these addresses, and says whether memory could be read: then
+/// what is still not known has no name.
+pub(crate) fn read_missing(
+    process: &DotnetProcess,
+    code: &mut CodeMap,
+    addresses: impl Iterator<Item = CodeAddress>,
+) -> bool {
+    let missing: Vec<u64> =
+        addresses.filter(|address| method_at(code, *address).is_none()).map(|address| address.0).collect();
+    let Some(mut memory) = process.visible.then(|| RuntimeMemory::open(process.pid).ok()).flatten() else {
+        return missing.is_empty();
+    };
+    memory.teach(code, missing.into_iter().flat_map(|address| [address.saturating_sub(1), address]));
+    code.settle();
+    true
 }
 
 /// Names code of one process.

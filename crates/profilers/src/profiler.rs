@@ -140,6 +140,11 @@ pub trait Control: Sync {
         false
     }
 
+    /// Whether the process may compile methods while it is looked at; not if it is known not to have done so for a while.
+    fn expects_code(&self) -> bool {
+        true
+    }
+
     /// The heap that a user means by a session or a file; why not, in words, if there is none.
     fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
         Err(format!("{which}: no earlier heaps can be read here"))

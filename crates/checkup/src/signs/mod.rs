@@ -58,14 +58,29 @@ fn frozen(moments: &[Moment]) -> Option<TaskState> {
     last.clone().all(surroundings::is_frozen).then(|| last.clone().next()).flatten()
 }
 
-/// Bytes in which objects lie now, and large ones among them; none while a collection has them in disorder.
-fn objects_bytes(heap: &GcMemory) -> Option<(u64, u64)> {
-    let layout = heap.heap();
-    let bytes = |wanted: &dyn Fn(Generation) -> bool| {
-        let ranges = layout.ranges.iter().filter(|range| wanted(range.generation));
-        ranges.map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
-    };
-    (!layout.in_disorder).then(|| (bytes(&|_| true), bytes(&|generation| generation == Generation::Large)))
+/// Bytes of the heap, as seen from outside.
+struct HeapBytes {
+    /// In which objects lie.
+    objects: u64,
+    /// Large ones among them.
+    large: u64,
+    /// That the system has given to the heap, those that are kept for later among them.
+    taken: u64,
+}
+
+impl HeapBytes {
+    /// None while a collection has the heap in disorder.
+    fn of(heap: &GcMemory) -> Option<HeapBytes> {
+        let layout = heap.heap();
+        let mut bytes = HeapBytes { objects: 0, large: 0, taken: layout.free.committed };
+        for range in &layout.ranges {
+            let objects = range.end.saturating_sub(range.start);
+            bytes.objects = bytes.objects.saturating_add(objects);
+            bytes.large += if range.generation == Generation::Large { objects } else { 0 };
+            bytes.taken = bytes.taken.saturating_add(range.committed.saturating_sub(range.start));
+        }
+        (!layout.in_disorder).then_some(bytes)
+    }
 }
 
 /// The first version that names the threads of pool, timers and sockets.
@@ -141,6 +156,8 @@ pub struct Signs {
     pub managed: Course,
     /// Those of large objects among them.
     pub large: Course,
+    /// Bytes that the system has given to its heap, at the same moments.
+    pub taken: Course,
     /// Objects that wait for their finalizer, at the end of the window; none where nobody can look from outside.
     pub waiting_for_finalizer: Option<u64>,
     /// What a look at its heap would take, once somebody wants to know.
@@ -183,9 +200,10 @@ impl Signs {
             .then(|| Session::begin(process, move |process, heed| calls::listen(process, counting, heed)));
         let mut look = |signs: &mut Signs| {
             compiler.iter_mut().for_each(|compiler| compiler.look(begin.elapsed()));
-            let seen = heap.as_ref().and_then(objects_bytes);
-            signs.managed.0.extend(seen.map(|(all, _)| all));
-            signs.large.0.extend(seen.map(|(_, large)| large));
+            let seen = heap.as_ref().and_then(HeapBytes::of);
+            signs.managed.0.extend(seen.iter().map(|seen| seen.objects));
+            signs.large.0.extend(seen.iter().map(|seen| seen.large));
+            signs.taken.0.extend(seen.iter().map(|seen| seen.taken));
         };
         look(&mut signs);
         while begin.elapsed() < window {
@@ -397,7 +415,7 @@ mod tests {
         let first = Moment::of(pid);
         let mut in_disorder = 0;
         for _ in 0..1000 {
-            in_disorder += u32::from(objects_bytes(&heap).is_none());
+            in_disorder += u32::from(HeapBytes::of(&heap).is_none());
             assert_eq!(counting(&process, first.as_ref(), Some(&heap)), Counting::Unneeded);
             std::thread::sleep(Duration::from_millis(1));
         }

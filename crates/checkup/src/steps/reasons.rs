@@ -171,17 +171,14 @@ const NATIVE_GROWTH: u64 = 6_000_000;
 
 pub(super) fn growing_outside(signs: &Signs, _: &Looks) -> Option<String> {
     let resident = &signs.system.as_ref()?.resident;
-    let outside = resident.growth().saturating_sub(signs.managed.growth());
+    let heap = signs.managed.growth().max(signs.taken.growth());
+    let outside = resident.growth().saturating_sub(heap);
     // Our own session takes some megabytes at its start. What leaks goes on.
     let goes_on = resident.growth_of_second_half() >= NATIVE_GROWTH / 4;
     // What the heap has taken and given back within the window may be in it as well: the look tells.
     let much = outside >= NATIVE_GROWTH && outside * 2 >= resident.growth();
     (much && goes_on && resident.mostly_grows()).then(|| {
-        format!(
-            "its memory grew by {}, its heap by {}",
-            bytes(resident.growth() as f64),
-            bytes(signs.managed.growth() as f64)
-        )
+        format!("its memory grew by {}, its heap by {}", bytes(resident.growth() as f64), bytes(heap as f64))
     })
 }
 

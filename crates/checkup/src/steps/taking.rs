@@ -32,6 +32,8 @@ const FRESH: Duration = Duration::from_secs(1);
 const CODE_COMES: Duration = Duration::from_millis(1500);
 /// The look that is told of all code first.
 const TOLD_FIRST: &str = "cpu";
+/// Methods compiled a second, at most, by who is not listened to for new code: what comes nevertheless is asked for later.
+const HARDLY_COMPILES: f64 = 2.0;
 /// How often it is seen whether the user wants the report now.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -58,6 +60,8 @@ struct Visitor {
     leave: Leave,
     clock: Clock,
     handed_on: Arc<Mutex<HandedOn>>,
+    /// Whether it compiles, or may.
+    compiles: bool,
 }
 
 /// What one look hands on to others.
@@ -73,6 +77,7 @@ struct HandedOn {
 struct Handing<'a> {
     reins: &'a Reins,
     handed_on: &'a Mutex<HandedOn>,
+    compiles: bool,
 }
 
 impl Handing<'_> {
@@ -117,6 +122,10 @@ impl Control for Handing<'_> {
     fn shares_code(&self) -> bool {
         true
     }
+
+    fn expects_code(&self) -> bool {
+        self.compiles
+    }
 }
 
 impl Looks {
@@ -134,6 +143,7 @@ impl Looks {
             leave,
             clock: clock.clone(),
             handed_on: Arc::default(),
+            compiles: leave.deep || signs.told().is_none_or(|told| told.compiled_rate() > HARDLY_COMPILES),
         };
         let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
         if called.iter().any(|called| called.profiler.spec().id == TOLD_FIRST) {
@@ -292,7 +302,7 @@ impl Visitor {
         let most =
             if self.leave.deep { self.clock.budget() } else { spare.max(time + OVERHEAD).min(left + GRACE) };
         let reins = self.clock.reins(most);
-        let handing = Handing { reins: &reins, handed_on: &self.handed_on };
+        let handing = Handing { reins: &reins, handed_on: &self.handed_on, compiles: self.compiles };
         let result = Ok(look(&self.process, called, self.leave, time, &handing));
         Outcome { step, spec, why, result, took: begin.elapsed(), cut_short: reins.were_pulled() }
     }

@@ -12,7 +12,7 @@ use symbols::{CodeMap, LineKind, SourceLookup, human_name, is_framework_module, 
 
 use super::lines::AllCode;
 use crate::blame;
-use crate::naming::method_at;
+use crate::naming::{method_at, read_missing};
 use crate::profiler::Run;
 
 /// What stands for native code between managed frames: the agent does not walk it.
@@ -121,7 +121,13 @@ impl Namer {
         });
         if needs_all {
             let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
-            let handed_on = handed_on.filter(|all| stacks.iter().all(|stacks| knows(&all.lock(), stacks)));
+            let handed_on = handed_on.filter(|all| {
+                let frames = stacks.iter().flat_map(|stacks| &stacks.stacks).flat_map(|stack| &stack.frames);
+                let managed =
+                    frames.filter(|(method, _)| *method != 0).map(|(_, address)| CodeAddress(*address));
+                let mut code = all.lock();
+                read_missing(process, &mut code, managed) || stacks.iter().all(|stacks| knows(&code, stacks))
+            });
             namer.all = handed_on.or_else(|| process.client().and_then(AllCode::ask));
         }
         namer

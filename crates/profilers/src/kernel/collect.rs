@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel_collector::{Collecting, Recorded, Target};
+use kernel_collector::{Collecting, NamesFirst, NewCode, Recorded, Target};
 use model::WindowEnd;
 use perf_sampler::Wake;
 use process_view::Process;
@@ -20,7 +20,11 @@ pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, Wind
     if !run.process.visible {
         return Err(ProfilerError::NotVisible { profiler: picture.spec().id });
     }
-    let request = request(picture, vec![Target::from(run.process)], run.settings);
+    let mut request = request(picture, vec![Target::from(run.process)], run.settings);
+    if run.control.shares_code() {
+        let new_code = if run.control.expects_code() { NewCode::Expected } else { NewCode::Unexpected };
+        request.names = NamesFirst::Sparing(new_code);
+    }
     let mut collecting = Collecting::start(request).map_err(sampling)?;
     if let Some(code) = collecting.code(run.process.pid) {
         run.control.hand_on_code(code);
