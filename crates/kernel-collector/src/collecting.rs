@@ -324,7 +324,7 @@ impl KernelLater {
 /// Where the names of a process come from.
 fn name_source(target: &Target, first: NamesFirst) -> NameSource {
     let is_large = first != NamesFirst::Later && code_bytes(target.pid) > LARGE;
-    let is_read = is_large || matches!(first, NamesFirst::Sparing(_));
+    let is_read = is_large || first == NamesFirst::Once;
     match is_read.then(|| RuntimeMemory::open(target.pid)) {
         // To tell of all of it would take its toll.
         Some(Ok(memory)) if is_large => {

@@ -30,5 +30,5 @@ mod threads;
 
 pub use collecting::{Collecting, Recorded, RecordedProcess};
 pub use names::{NamesFailure, Naming, SharedCode};
-pub use request::{NamesFirst, NewCode, Request, Target};
+pub use request::{NamesFirst, Request, Target};
 pub use threads::ThreadClock;

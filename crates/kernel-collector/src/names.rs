@@ -12,9 +12,9 @@ use model::ProcessId;
 use runtime_events::RuntimeEvent;
 use runtime_events::jit::Tier;
 use runtime_memory::RuntimeMemory;
-use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES, RUNDOWN_OF_COMPILED};
+use symbols::{CodeMap, LIVE_FOR_LINES, RUNDOWN_FOR_LINES};
 
-use crate::request::{NamesFirst, NewCode};
+use crate::request::NamesFirst;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// Room for code that comes while we look: some thousand methods between two readings.
@@ -164,15 +164,14 @@ impl NameSource {
             source.naming.failure = Some(NamesFailure::NoRuntime);
             return source;
         };
-        // What comes can only be asked for later where memory tells that something came.
-        let listens = first != NamesFirst::Sparing(NewCode::Unexpected) || !source.reads_memory();
+        let listens = first != NamesFirst::Once || !source.reads_memory();
         let begun = listens.then(|| {
             let (began, begun) = channel();
             source.live = Some(source.listen(client.clone(), began));
             begun
         });
         match first {
-            NamesFirst::Awaited | NamesFirst::Sparing(_) => source.rundown = Some(source.ask(client, begun)),
+            NamesFirst::Awaited | NamesFirst::Once => source.rundown = Some(source.ask(client, begun)),
             NamesFirst::Later => source.listening = begun,
         }
         source
@@ -182,7 +181,7 @@ impl NameSource {
         &self.code
     }
 
-    /// Whether its runtime has told of all its code, but for what can be read, and tells of what comes.
+    /// Whether its runtime has told of all its code.
     pub(crate) fn knows_all(&self) -> bool {
         let is_told = self.naming.asked > 0 || !self.reads_memory();
         is_told && self.rundown.is_none() && !self.has_failed()
@@ -312,8 +311,7 @@ impl NameSource {
     /// A session that is stopped at once: the runtime then tells of all code that it has.
     fn ask(&mut self, client: Client, after: Option<Receiver<()>>) -> Session {
         self.naming.asked += 1;
-        let keywords = if self.reads_memory() { RUNDOWN_OF_COMPILED } else { RUNDOWN_FOR_LINES };
-        let request = TraceRequest::names_alone(RUNDOWN_BUFFER_MB, keywords);
+        let request = TraceRequest::names_alone(RUNDOWN_BUFFER_MB, RUNDOWN_FOR_LINES);
         self.run("names-all", client, request, after, |_| Going::Stop)
     }
 

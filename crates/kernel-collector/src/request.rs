@@ -43,18 +43,9 @@ pub enum NamesFirst {
     Awaited,
     /// For a program that is held at its start: it has no code yet, and tells of all that comes.
     Later,
-    /// As if awaited, but the process is spared what can be: names of code that was compiled before are read from its memory, where
-    /// that can be done, and it is not listened to for code that nobody expects.
-    Sparing(NewCode),
-}
-
-/// Whether a process will compile while it is recorded, as far as is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewCode {
-    /// It may.
-    Expected,
-    /// It has not for a while. What comes nevertheless is asked for at the end; what has gone by then has no name.
-    Unexpected,
+    /// As if awaited, for a process that has not compiled anything for a while: where its memory shows what comes nevertheless, it is
+    /// not listened to, but asked once more at the end. What has gone by then has no name.
+    Once,
 }
 
 impl Request {

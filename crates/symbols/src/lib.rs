@@ -48,5 +48,5 @@ pub use error::SymbolError;
 pub use framework::{is_framework, is_framework_module};
 pub use method::{KnownMethod, MethodIndex, MethodKind, MethodRef, Position, module_name};
 pub use names::{Signature, human_name, readable_type};
-pub use needs::{LIVE_FOR_LINES, LIVE_FOR_NAMES, RUNDOWN_FOR_LINES, RUNDOWN_FOR_NAMES, RUNDOWN_OF_COMPILED};
+pub use needs::{LIVE_FOR_LINES, LIVE_FOR_NAMES, RUNDOWN_FOR_LINES, RUNDOWN_FOR_NAMES};
 pub use source::{DebugInfo, LineKind, MethodRow, PortablePdb, SequencePoint, SourceLine, SourceLookup};

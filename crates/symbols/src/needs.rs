@@ -12,9 +12,6 @@ pub const RUNDOWN_FOR_NAMES: u64 = keyword::LOADER | keyword::JIT | keyword::NGE
 /// Keywords of a rundown that is enough for exact lines: names, and IL maps of what was compiled in the process.
 pub const RUNDOWN_FOR_LINES: u64 = RUNDOWN_FOR_NAMES | keyword::IL_TO_NATIVE_MAP;
 
-/// The same without code that was compiled before, for those who can read its names elsewhere: it has no IL maps anyway.
-pub const RUNDOWN_OF_COMPILED: u64 = RUNDOWN_FOR_LINES & !keyword::NGEN;
-
 /// Keywords of the runtime's own provider, at level verbose, with which code that goes away before the rundown has a
 /// name too, and code of a target that dies. Each method that is compiled is then an event; it is worth it for
 /// programs that make code while they run.

@@ -3,6 +3,7 @@
 mod lives;
 mod off_cpu;
 mod ordinary_user;
+mod sparing;
 mod user_namespace;
 
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel_collector::{Collecting, NamesFirst, NewCode, Recorded, Target};
+use kernel_collector::{Collecting, NamesFirst, Recorded, Target};
 use model::WindowEnd;
 use perf_sampler::Wake;
 use process_view::Process;
@@ -21,9 +21,8 @@ pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, Wind
         return Err(ProfilerError::NotVisible { profiler: picture.spec().id });
     }
     let mut request = request(picture, vec![Target::from(run.process)], run.settings);
-    if run.control.shares_code() {
-        let new_code = if run.control.expects_code() { NewCode::Expected } else { NewCode::Unexpected };
-        request.names = NamesFirst::Sparing(new_code);
+    if !run.control.expects_code() {
+        request.names = NamesFirst::Once;
     }
     let mut collecting = Collecting::start(request).map_err(sampling)?;
     if let Some(code) = collecting.code(run.process.pid) {
