@@ -17,8 +17,8 @@ pub(crate) fn method_at(code: &CodeMap, address: CodeAddress) -> Option<(MethodR
     positions.into_iter().find_map(|position| Some((code.method_for(address, position)?, position)))
 }
 
-/// Reads from the memory of a process what is not known of the code at these addresses, and says whether memory could be read: then
-/// what is still not known has no name.
+/// Reads from the memory of a process what is not known of the code at these addresses, and says whether memory could be read, if
+/// it had to be: then what is still not known has no name.
 pub(crate) fn read_missing(
     process: &DotnetProcess,
     code: &mut CodeMap,
@@ -26,8 +26,11 @@ pub(crate) fn read_missing(
 ) -> bool {
     let missing: Vec<u64> =
         addresses.filter(|address| method_at(code, *address).is_none()).map(|address| address.0).collect();
+    if missing.is_empty() {
+        return true;
+    }
     let Some(mut memory) = process.visible.then(|| RuntimeMemory::open(process.pid).ok()).flatten() else {
-        return missing.is_empty();
+        return false;
     };
     memory.teach(code, missing.into_iter().flat_map(|address| [address.saturating_sub(1), address]));
     code.settle();

@@ -76,7 +76,9 @@ impl HeapBytes {
         for range in &layout.ranges {
             let objects = range.end.saturating_sub(range.start);
             bytes.objects = bytes.objects.saturating_add(objects);
-            bytes.large += if range.generation == Generation::Large { objects } else { 0 };
+            if range.generation == Generation::Large {
+                bytes.large = bytes.large.saturating_add(objects);
+            }
             bytes.taken = bytes.taken.saturating_add(range.committed.saturating_sub(range.start));
         }
         (!layout.in_disorder).then_some(bytes)
