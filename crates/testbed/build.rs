@@ -1,6 +1,6 @@
 //! Embeds the C# sources of the patients, so that a binary built from this crate needs no source tree.
 //!
-//! In: `patients/{program,portable,net9,embedded}/*.cs`. Out: `sources.rs`, one array of (path under `patients`, text).
+//! In: `patients/{program,portable,net9,aspnet,modern,embedded}/*.cs`. Out: `sources.rs`, one array of (path under `patients`, text).
 
 use std::env;
 use std::error::Error;
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
     let patients = here.join("../../patients");
     let mut entries = Vec::new();
-    for folder in ["program", "portable", "net9", "embedded"] {
+    for folder in ["program", "portable", "net9", "aspnet", "modern", "embedded"] {
         entries.extend(sources(&patients, folder)?);
     }
     entries.sort();

@@ -3,7 +3,7 @@
 // illness:  one waiting thread in each shape of code that the compiler rewrites: async methods, iterators, lambdas, local functions
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Its symbol file is embedded in its assembly. Each line that a thread waits in is marked with the name of the shape.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  two threads each hold one System.Threading.Lock and wait for ever for the other's
 // finding:  deadlock
 // culprit:  Trading.OrderBook.Match
-// runtimes: 9
+// runtimes: 9 10
 // The C# 8 `lock` statement would use the monitor of the Lock object, hence Enter and Exit.
 
 using System.Runtime.CompilerServices;

@@ -3,7 +3,7 @@
 // illness:  none: a ticket shop that measures itself, with meters of every kind and an event source with counters
 // finding:  none
 // culprit:  none
-// runtimes: 9
+// runtimes: 9 10
 // Arguments: series=N sells at N counters, each a time series of its own; broken=1 adds a gauge whose callback fails.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  five counter threads queue for one System.Threading.Lock that is held for milliseconds while seats are re-sorted
 // finding:  lock-contention
 // culprit:  Boxoffice.SeatMap.Take
-// runtimes: 9
+// runtimes: 9 10
 // The C# 8 `lock` statement would use the monitor of the Lock object, hence Enter and Exit.
 
 using System.Linq;

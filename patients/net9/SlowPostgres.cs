@@ -3,7 +3,7 @@
 // illness:  every booking waits a second and a half for a row lock in the database
 // finding:  slow-dependency
 // culprit:  Ferry.Decks.ReserveAsync
-// runtimes: 9
+// runtimes: 9 10
 // The client has no DiagnosticListener but an ActivitySource, as that of PostgreSQL does.
 
 using System.Diagnostics;

@@ -3,7 +3,7 @@
 // illness:  pages are built from small objects that live just long enough to be promoted, so the collector works all the time
 // finding:  allocation-pressure
 // culprit:  Rendering.PageBuilder.Compose
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // A window of recent pages keeps every object alive through one or two collections and then
 // drops it: the worst age to die at.
 

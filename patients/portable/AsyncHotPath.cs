@@ -3,7 +3,7 @@
 // illness:  two request handlers await, three and two layers down, one price calculation that burns the CPU; one asks three times as often
 // finding:  async-hot-path
 // culprit:  Quotes.PriceModel.SimulateAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The calculation runs after an await, so on the stack its caller is the thread pool and not the handler.
 
 using System.Runtime.CompilerServices;

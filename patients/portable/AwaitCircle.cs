@@ -3,7 +3,7 @@
 // illness:  two prices are each computed from the other one, so their tasks await each other for ever
 // finding:  await-circle
 // culprit:  Metals.PriceSheet.ComputeAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Concurrent;

@@ -3,7 +3,7 @@
 // illness:  a finalizer waits for ever for a lock, so no finalizer runs any more and dead objects pile up
 // finding:  blocked-finalizer
 // culprit:  Media.Surface.Finalize
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The display thread holds the device while it waits for a refresh that does not come.
 // Arguments: rate (MB per second) and cap (MB).
 

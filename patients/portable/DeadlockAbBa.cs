@@ -3,7 +3,7 @@
 // illness:  two threads each hold one account's lock and wait for ever for the other's
 // finding:  deadlock
 // culprit:  Bank.Ledger.Transfer
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Transfer locks the paying account first and the receiving one second, so two transfers in
 // opposite directions can each hold what the other needs.
 

@@ -3,7 +3,7 @@
 // illness:  three threads wait in a ring, each for the lock that the next one holds
 // finding:  deadlock
 // culprit:  Logistics.Depot.MoveTo
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // No two of the threads are in each other's way: only the ring of three is closed.
 
 using System.Runtime.CompilerServices;

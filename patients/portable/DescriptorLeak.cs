@@ -3,7 +3,7 @@
 // illness:  each document read leaves its file open
 // finding:  descriptor-leak
 // culprit:  Archive.DocumentStore.Open
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (files per second) and cap (files).
 
 using System.Collections.Generic;

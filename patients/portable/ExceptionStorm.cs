@@ -3,7 +3,7 @@
 // illness:  thousands of exceptions a second are thrown and quietly caught while a price feed is read
 // finding:  exception-storm
 // culprit:  Import.PriceFeed.ParseAmount
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (rows per second), crash (the row at which the feed ends the process by an exception that nobody
 // catches; never if 0).
 

@@ -3,7 +3,7 @@
 // illness:  every second outgoing HTTP call is answered with 503, and prices are shown without tax
 // finding:  slow-dependency
 // culprit:  Billing.TaxClient.RateAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The tax office is a second, moody server in this process. With refused=1 nobody is there at all. Prints its port before `ready`.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  the program's own code forces a full collection five times a second
 // finding:  induced-gc
 // culprit:  Reports.MemoryJanitor.Trim
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Linq;

@@ -3,7 +3,7 @@
 // illness:  each job hands a context to native code through a GCHandle that nobody ever frees
 // finding:  handle-leak
 // culprit:  Scanning.NativeScanner.Submit, Scanning.JobContext
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The handle holds the context, and the context its page. Arguments: rate (MB per second) and cap (MB).
 
 using System;

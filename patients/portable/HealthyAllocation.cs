@@ -3,7 +3,7 @@
 // illness:  none: much is allocated, but all of it dies young, which costs next to nothing
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Argument: rate (MB per second).
 
 using System.Text;

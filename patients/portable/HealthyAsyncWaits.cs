@@ -3,7 +3,7 @@
 // illness:  none: a service that awaits what services await: time, connections, a channel, a signal, its own end
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Generic;

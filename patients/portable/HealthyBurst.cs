@@ -3,7 +3,7 @@
 // illness:  bursts of work that build up some megabytes and let them go again
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System.Collections.Generic;
 using System.Threading;

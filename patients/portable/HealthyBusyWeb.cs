@@ -3,7 +3,7 @@
 // illness:  none: a busy HTTP server with short handlers
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Prints its port before `ready`.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  none: one worker computes all the time, as it is meant to, and its work is spread over several methods
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Parameters: threads (1) that compute; depth (0) of calls below which they do; methods (0) that are compiled at the
 // start and never called again. Prints the
 // port where each byte is answered with the number of rounds so far, before `ready`.

@@ -3,7 +3,7 @@
 // illness:  none: sixteen threads of its own wait for work on one queue, which comes now and then
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System.Collections.Concurrent;
 using System.Threading;

@@ -3,7 +3,7 @@
 // illness:  none: a service that looks for work once a second and finds none
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Concurrent;

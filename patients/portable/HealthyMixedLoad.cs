@@ -3,7 +3,7 @@
 // illness:  none: a kitchen that cooks a little of everything: it allocates, fails now and then, starts short threads and compiles code
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // How much of each a second: `dishes` (allocation), `mishaps` (exceptions), `helpers` (threads), `recipes` (compiled code). Only
 // if said: `cleanings` a second, which are collections in the background once `pantry` MB are kept (below 4 the collector does
 // without), and `guests` threads that wait `depth` calls deep.

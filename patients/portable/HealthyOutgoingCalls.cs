@@ -3,7 +3,7 @@
 // illness:  none: many quick database commands and HTTP calls, some for what is not there, and one long poll that is meant to wait
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: commands a second. Prints its port before `ready`.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  none: fifty pool threads have served a burst and are parked until the next
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // A parked pool thread goes away after about twenty seconds, hence a small burst every five.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  none: a host that runs small plug-ins, unloads each, and survives the few that fail
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Reflection;

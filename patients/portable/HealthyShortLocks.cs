@@ -3,7 +3,7 @@
 // illness:  none: four threads share a lock that each holds for a few microseconds
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System.Linq;
 using System.Threading;

@@ -3,7 +3,7 @@
 // illness:  none: a program that hands its work to a .NET process of its own
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Prints `child PID` once the child is ready. With `wait=1` it starts the child only after a line on its standard input.
 // The child is this patient with `child=1`; it ends when its standard input does, so it does not outlive its parent.
 

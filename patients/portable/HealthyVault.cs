@@ -3,7 +3,7 @@
 // illness:  none: a vault that holds known numbers of known things in handles of every kind, static fields and locals
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Generic;

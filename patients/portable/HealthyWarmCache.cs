@@ -3,7 +3,7 @@
 // illness:  a cache that is full: what comes in pushes something out
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System.Collections.Generic;
 using Patients;

@@ -3,7 +3,7 @@
 // illness:  a rule is compiled anew for every request, so the just-in-time compiler never rests
 // finding:  jit-storm
 // culprit:  Rules.RuleEngine.Compile
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Linq.Expressions;

@@ -3,7 +3,7 @@
 // illness:  none: a museum whose heap is known to the byte and does not change
 // finding:  none
 // culprit:  none
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // What it made is printed before `ready`, one claim a line, with sizes as they are on x64 and types as C# writes them:
 //   type NAME COUNT BYTES           so many live objects with so many bytes
 //   size NAME BYTES COUNT           so many live objects of a type that others use too are of exactly this size

@@ -3,7 +3,7 @@
 // illness:  every request awaits an answer that never comes, and its operation lives for ever
 // finding:  async-leak
 // culprit:  Gateway.Link.AskAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The link keeps a completion source for each question, and no answer completes it.
 // Arguments: rate (MB per second) and cap (MB).
 

@@ -3,7 +3,7 @@
 // illness:  a cache is keyed by the time of the request, so nothing in it is ever found again, and nothing leaves it
 // finding:  cache-growth
 // culprit:  Maps.TileCache.Get, Maps.TileCache._tiles
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System.Collections.Concurrent;

@@ -3,7 +3,7 @@
 // illness:  callbacks that have run stay in a list, each with the page that its lambda captured
 // finding:  closure-leak
 // culprit:  Newspaper.Printer.Enqueue, Newspaper.Printer._callbacks
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System;

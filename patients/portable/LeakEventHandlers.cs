@@ -3,7 +3,7 @@
 // illness:  closed views stay alive because they never unsubscribe from a static event
 // finding:  event-handler-leak
 // culprit:  Desk.QuoteView.Open, Desk.QuoteBoard.PriceChanged
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB); feeds=2 lets each view also listen to an event of an object.
 
 using System;

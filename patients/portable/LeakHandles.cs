@@ -3,7 +3,7 @@
 // illness:  each request registers with the token of the whole service and never gives the registration back
 // finding:  handle-leak
 // culprit:  Relay.Request.Begin, Relay.Service.s_stopping
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The service's token source keeps every callback, and the callback its request. Arguments: rate (MB per second) and cap (MB).
 
 using System.Runtime.CompilerServices;

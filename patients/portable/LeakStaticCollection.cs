@@ -3,7 +3,7 @@
 // illness:  every order ever seen is kept in a static list
 // finding:  memory-leak
 // culprit:  Shop.OrderHistory.Record, Shop.OrderHistory.s_orders
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System.Collections.Generic;

@@ -3,7 +3,7 @@
 // illness:  a worker thread that never ends keeps every measurement in a thread static list
 // finding:  thread-static-leak
 // culprit:  Lab.Recorder.Add, Lab.Recorder.t_samples
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System;

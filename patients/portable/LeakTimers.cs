@@ -3,7 +3,7 @@
 // illness:  finished sessions stay alive because their renewal timers are never disposed
 // finding:  timer-leak
 // culprit:  Sessions.Session.Start, Sessions.Session, Sessions.Session.Renew
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The runtime's timer queue holds the callback, the callback its session, and the session its
 // timer. Arguments: rate (MB per second) and cap (MB).
 

@@ -3,7 +3,7 @@
 // illness:  what is noted beside long-lived customers in a ConditionalWeakTable is never taken out again
 // finding:  weak-table-leak
 // culprit:  Crm.Notes.Add, Crm.Notes.s_histories
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Each customer lives as long as the program, so its history does, too. Arguments: rate (MB per second) and cap (MB).
 
 using System.Collections.Generic;

@@ -3,7 +3,7 @@
 // illness:  six order threads queue for one lock that is held for milliseconds while all stock is recounted
 // finding:  lock-contention
 // culprit:  Inventory.Stock.Reserve
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System.Linq;
 using System.Runtime.CompilerServices;

@@ -3,7 +3,7 @@
 // illness:  a thread holds a lock while it waits for ever for a printer's answer, and two others wait for the lock
 // finding:  lock-held-in-wait
 // culprit:  Printing.Spooler.Print
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // There is no ring: the thread that holds the lock waits for no lock, but for an event that nobody sets.
 
 using System.Runtime.CompilerServices;

@@ -3,7 +3,7 @@
 // illness:  every second of many large arrays is kept, so the large object heap is half holes that fit nothing
 // finding:  loh-fragmentation
 // culprit:  Imaging.ThumbnailStore.Import
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Each download is a little larger than the one before it and smaller than the picture made of
 // it, so the hole it leaves is never large enough for anything that comes later.
 // Arguments: rate (pictures per second) and cap (MB kept).

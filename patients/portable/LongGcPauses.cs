@@ -3,7 +3,7 @@
 // illness:  millions of small linked objects are kept and churned while background collection is switched off, so full collections stop the program for long
 // finding:  long-gc-pauses
 // culprit:  Search.InvertedIndex.Replace
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // No collection is forced: each replaced posting dies in the oldest generation, which therefore
 // fills up, and the latency mode lets the collector clean it only with the program stopped.
 

@@ -3,7 +3,7 @@
 // illness:  each decoded frame is copied to native memory that is never freed, so the process grows while its managed heap stays small
 // finding:  native-memory
 // culprit:  Video.FrameStore.Keep
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System;

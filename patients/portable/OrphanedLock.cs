@@ -3,7 +3,7 @@
 // illness:  a thread took a lock and ended by an exception without giving it back, so two others wait for it for ever
 // finding:  orphaned-lock
 // culprit:  Imports.Catalogue.Reload
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Enter and Exit are called by hand, without try and finally, which is what the lock statement is for.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  thousands of receive buffers, scattered over the heap, stay pinned, so the collector cannot close the gaps between them
 // finding:  pinning
 // culprit:  Messaging.Connection.Open, Messaging.Connection
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Generic;

@@ -3,7 +3,7 @@
 // illness:  every pool thread blocks on the result of an async call that itself needs a pool thread, while requests pile up
 // finding:  thread-pool-starvation
 // culprit:  Catalog.PriceService.GetPrice
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The inner Task.Run lands in the blocked thread's own queue, which other threads look into only
 // when the shared queue is empty. A rush at the start fills it, and then requests arrive faster than
 // the pool adds threads, so it never is. Argument: rate (requests per second).

@@ -3,7 +3,7 @@
 // illness:  a web shop in trouble: its search swallows exceptions, its baskets are never forgotten, its payments wait for replies that never come
 // finding:  exception-storm, memory-leak, stuck-tasks
 // culprit:  Webshop.PriceTag.Parse, Webshop.Baskets.s_open, Webshop.PaymentGateway.AwaitReplyAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Several illnesses at once, as they come in life. Prints its port before `ready`. `clients` use each route.
 
 using System;

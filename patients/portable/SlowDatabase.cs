@@ -3,7 +3,7 @@
 // illness:  every search in the warehouse is a database command of a second and a half
 // finding:  slow-dependency
 // culprit:  Depot.Shelves.FindAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: milliseconds of a command, clients, and fails (1: every command fails, quickly if milliseconds says so).
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  batches that are never disposed flush their page in the finalizer, 20 ms each, so ever more of them wait for it
 // finding:  finalizer-behind
 // culprit:  Metering.Batch.Finalize
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (MB per second) and cap (MB).
 
 using System;

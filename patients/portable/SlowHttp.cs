@@ -3,7 +3,7 @@
 // illness:  every outgoing HTTP call to the carrier takes a second and a half
 // finding:  slow-dependency
 // culprit:  Shipping.CarrierClient.QuoteAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The carrier is a second, patient server in this process. Prints its port before `ready`. Arguments: milliseconds of an answer,
 // clients, and timeout, after which a client gives up.
 

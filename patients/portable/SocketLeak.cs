@@ -3,7 +3,7 @@
 // illness:  each rate inquiry opens a connection and never closes it, though the bank on the other side has
 // finding:  descriptor-leak
 // culprit:  Exchange.RateClient.Ask
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // Arguments: rate (inquiries per second) and cap (connections). A logger beside it opens a file twice as often, and closes it.
 
 using System.Collections.Generic;

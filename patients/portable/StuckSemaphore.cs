@@ -3,7 +3,7 @@
 // illness:  a charge that failed never gave its place in a SemaphoreSlim back, so twenty more wait for it for ever
 // finding:  stuck-tasks
 // culprit:  Payments.Till.ChargeAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 
 using System;
 using System.Collections.Generic;

@@ -3,7 +3,7 @@
 // illness:  fifty orders wait, four awaits deep, for a warehouse reply that no one will ever deliver
 // finding:  stuck-tasks
 // culprit:  Fulfilment.WarehouseLink.AwaitReplyAsync
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // No thread is blocked: the waiting is only in the state machines on the heap.
 
 using System;

@@ -3,7 +3,7 @@
 // illness:  each of ten thousand devices has a timer of its own that fires every second, where one would do
 // finding:  timer-leak
 // culprit:  Presence.Device.Watch, Presence.Device, Presence.Device.Beat
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The timers do not grow in number; there are simply far too many.
 
 using System;

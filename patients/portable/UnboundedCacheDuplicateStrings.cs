@@ -3,7 +3,7 @@
 // illness:  a cache without a bound holds a fresh copy of the same few city and country names in each entry
 // finding:  duplicate-strings
 // culprit:  Geo.AddressCache.Add, Geo.AddressCache.s_entries
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // It is a memory leak as well. Arguments: rate (MB per second) and cap (MB).
 
 using System.Collections.Generic;

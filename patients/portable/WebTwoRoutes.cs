@@ -3,7 +3,7 @@
 // illness:  one route burns 100 ms of CPU per request, the other blocks its thread for 100 ms, and five clients ask for each
 // finding:  hot-method, sync-over-async
 // culprit:  Shop.Api.Checkout.Burn, Shop.Api.Checkout.Wait
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // The on-CPU/off-CPU experiment: CPU time must lead to Burn alone, waiting time to Wait as well.
 // The pool has threads enough for all ten requests. Prints its port before `ready`.
 

@@ -3,7 +3,7 @@
 // illness:  each batch starts a thread that waits for ever for an acknowledgement, so the threads grow in number
 // finding:  thread-leak
 // culprit:  Telemetry.Exporter.Upload
-// runtimes: 3.1 8 9
+// runtimes: 3.1 8 9 10
 // With `ends=MS` an acknowledgement is waited for no longer than that: threads come and go.
 
 using System.Runtime.CompilerServices;

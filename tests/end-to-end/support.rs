@@ -131,9 +131,34 @@ impl From<Output> for Said {
     }
 }
 
+/// For how long a checkup watches by itself.
+const CHECKUP: Duration = Duration::from_secs(12);
+/// Those that are to run until they are ended are ended soon.
+const UNTIL_ENDED: Duration = Duration::from_secs(3);
+
+/// Tells the test bed for how long a command will watch its target.
+fn tell_watching(command: &Command) {
+    let words: Vec<&str> = command.get_args().filter_map(OsStr::to_str).collect();
+    let is_drdotnet = command.get_program() == BINARY || words.contains(&BINARY);
+    if !is_drdotnet || words.contains(&"--help") {
+        return;
+    }
+    let after = |names: [&str; 2]| words.windows(2).find(|two| names.contains(&two[0])).map(|two| two[1]);
+    let asked = after(["-d", "--duration"]).and_then(|text| model::parse_duration(text).ok());
+    let by_itself = || words.contains(&"checkup").then_some(CHECKUP);
+    if let Some(time) = asked.map(|time| time.min(CHECKUP)).or_else(by_itself) {
+        testbed::watching(if time == CHECKUP && asked.is_some() { UNTIL_ENDED } else { time });
+    }
+}
+
 /// Runs a command to its end.
 pub fn said(command: &mut Command) -> Said {
-    command.output().expect("the command starts").into()
+    let said = Said::from(command.output().expect("the command starts"));
+    // Whoever was refused has watched nothing.
+    if said.code.is_some_and(|code| matches!(code, 0 | 48 | 50)) {
+        tell_watching(command);
+    }
+    said
 }
 
 /// A process of the test that is still running. It is killed when this is dropped.
@@ -141,6 +166,7 @@ pub struct Started(Option<Child>);
 
 /// Starts a command and goes on.
 pub fn start(command: &mut Command) -> Started {
+    tell_watching(command);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     Started(Some(child.expect("the command starts")))
 }

@@ -1,9 +1,9 @@
 //! `drdotnet symbols` on real programs, with servers of the test's own.
 
-#[path = "../../crates/native-symbols/tests/debug_elf/mod.rs"]
+#[path = "../../crates/native-symbols/tests/suite/debug_elf/mod.rs"]
 mod debug_elf;
 #[expect(dead_code, reason = "servers that misbehave in other ways are tested where they are asked")]
-#[path = "../../crates/symbol-server/tests/loopback/mod.rs"]
+#[path = "../../crates/symbol-server/tests/suite/loopback/mod.rs"]
 mod loopback;
 
 use std::fs;

@@ -23,7 +23,7 @@ struct Task {
 
 #[rustfmt::skip]
 const TASKS: &[Task] = &[
-    Task { name: "test",    help: "prepare the real runtimes, then run every test", run: test },
+    Task { name: "test",    help: "prepare the real runtimes, then run every test: test [--changed [BASE]] [OPTION...]", run: test },
     Task { name: "check",   help: "format, clippy, documentation and house rules", run: |_| check::check() },
     Task { name: "ci",      help: "test, then check: what CI runs", run: |args| { test(args)?; check::check() } },
     Task { name: "testbed", help: "prepare the real runtimes and patients, and say where they are", run: |_| testbed() },
@@ -58,7 +58,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Runs every test; what is typed behind `test` goes to `cargo test`.
+/// Runs every test; other options go to the runner as they are.
 fn test(arguments: &[String]) -> Result<()> {
     testbed()?;
     suite::run(arguments)

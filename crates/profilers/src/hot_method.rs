@@ -67,10 +67,13 @@ pub(crate) struct Turns {
 impl Turns {
     /// Whether a thread ran nearly all the time in which it was neither without a processor nor stopped by us. So a
     /// busy thread is told on a machine that is short of processors, too, from one that rests between its turns.
+    ///
+    /// One that waited for longer than it ran may only be behind with little work, and proves nothing by that.
     fn never_rests(self) -> bool {
         let free = self.window_ns.saturating_sub(self.ready_ns).saturating_sub(self.stopped_ns);
-        percent(self.ran_ns, self.window_ns) >= LEAST_RUN
-            && (percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY || self.rests == Some(0))
+        let fills_its_time =
+            percent(self.ran_ns, free.max(self.ran_ns)) >= BUSY && self.ready_ns <= self.ran_ns;
+        percent(self.ran_ns, self.window_ns) >= LEAST_RUN && (fills_its_time || self.rests == Some(0))
     }
 }
 
@@ -252,4 +255,25 @@ pub(crate) struct Heaviest<'a> {
     pub(crate) own: &'a Frame,
     /// The framework method that it calls there.
     calls: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(ran: u64, ready: u64) -> Turns {
+        Turns { window_ns: 100, ran_ns: ran, ready_ns: ready, stopped_ns: 5, rests: None }
+    }
+
+    #[test]
+    fn a_thread_that_mostly_waited_for_a_processor_proves_nothing() {
+        assert!(turns(90, 0).never_rests());
+        assert!(turns(50, 40).never_rests(), "it shared a processor with one other");
+        assert!(!turns(50, 20).never_rests(), "it rested");
+        assert!(!turns(24, 68).never_rests(), "a healthy one that is behind looks the same");
+        assert!(
+            Turns { rests: Some(0), ..turns(24, 68) }.never_rests(),
+            "it never gave up a processor by itself"
+        );
+    }
 }

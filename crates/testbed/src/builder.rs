@@ -15,6 +15,7 @@ use crate::patient;
 use crate::runtime::Runtime;
 use crate::target::Target;
 use crate::testbed::{Host, Testbed};
+use crate::watching;
 
 /// How long a target has until it must be ready. A busy machine may start ten runtimes at once.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -171,15 +172,23 @@ impl<'a> TargetBuilder<'a> {
 
     /// Prepares what is missing, starts the target and waits until it is ready.
     pub fn start(self) -> Result<Target, TestbedError> {
-        let command = self.command()?;
+        let command = self.admitted()?;
         let target = Target::spawn(&self, &command)?;
         target.wait_ready(self.ready_within)
     }
 
     /// Like [`TargetBuilder::start`] without the wait, for a target that is told to suspend at its start.
     pub fn start_without_waiting(self) -> Result<Target, TestbedError> {
-        let command = self.command()?;
+        let command = self.admitted()?;
         Target::spawn(&self, &command)
+    }
+
+    /// The command line, for a test that has said that it starts programs.
+    fn admitted(&self) -> Result<CommandLine, TestbedError> {
+        if self.testbed.is_for_tests() {
+            watching::admit();
+        }
+        self.command()
     }
 
     /// Prepares what is missing and returns the command line, without user and namespaces.
@@ -230,8 +239,7 @@ impl<'a> TargetBuilder<'a> {
         changes: &mut Changes,
     ) -> Result<(PathBuf, Vec<OsString>), TestbedError> {
         let (holding, runtimes) = patient::together(id)?;
-        // No header lists .NET 10: whether it can run patients depends on the machine, and `host` knows.
-        if runtime != Runtime::Net10 && !runtimes.contains(&runtime) {
+        if !runtimes.contains(&runtime) {
             return Err(TestbedError::RuntimeNotSupported {
                 id: id.to_owned(),
                 runtime,

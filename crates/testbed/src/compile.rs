@@ -18,8 +18,12 @@ use crate::testbed::DotnetRoot;
 use crate::{environment, packages, spawner};
 
 /// Flags that all assemblies share. Overflow checks and the like stay at their defaults.
-const FLAGS: &[&str] =
-    &["-nologo", "-target:exe", "-optimize+", "-deterministic+", "-langversion:8.0", "-unsafe+"];
+const FLAGS: &[&str] = &["-nologo", "-target:exe", "-optimize+", "-deterministic+", "-unsafe+"];
+
+/// The framework that every program has.
+pub(crate) const CORE: &str = "Microsoft.NETCore.App";
+/// The one with ASP.NET Core.
+const WEB: &str = "Microsoft.AspNetCore.App";
 
 /// Compiled folders that are kept, newest first, so that switching between branches compiles nothing.
 const FOLDERS_KEPT: usize = 8;
@@ -31,7 +35,7 @@ const RECENT: Duration = Duration::from_secs(6 * 60 * 60);
 pub(crate) struct Tools {
     /// The folder of the compiler package.
     pub(crate) compiler: PathBuf,
-    /// .NET 9: it runs the compiler, and its assemblies are the references of [`Assembly::Net9`].
+    /// .NET 9: it runs the compiler, and its assemblies are the references of what is compiled against it.
     pub(crate) net9: DotnetRoot,
 }
 
@@ -41,6 +45,8 @@ impl Assembly {
         match self {
             Assembly::Portable => "Patients.dll",
             Assembly::Net9 => "Patients9.dll",
+            Assembly::Aspnet => "PatientsAspnet.dll",
+            Assembly::Modern => "PatientsModern.dll",
             Assembly::Embedded => "PatientsEmbedded.dll",
         }
     }
@@ -49,6 +55,8 @@ impl Assembly {
         match self {
             Assembly::Portable => "patients-",
             Assembly::Net9 => "patients9-",
+            Assembly::Aspnet => "aspnet-",
+            Assembly::Modern => "modern-",
             Assembly::Embedded => "embedded-",
         }
     }
@@ -56,8 +64,24 @@ impl Assembly {
     /// Where its symbols go.
     fn debug_flag(self) -> &'static str {
         match self {
-            Assembly::Portable | Assembly::Net9 => "-debug:portable",
             Assembly::Embedded => "-debug:embedded",
+            _ => "-debug:portable",
+        }
+    }
+
+    fn language_flag(self) -> &'static str {
+        match self {
+            Assembly::Modern => "-langversion:12.0",
+            _ => "-langversion:8.0",
+        }
+    }
+
+    /// The frameworks of .NET 9 that it is compiled against; none for what is compiled against 3.1.
+    fn references_of_net9(self) -> &'static [&'static str] {
+        match self {
+            Assembly::Portable | Assembly::Embedded => &[],
+            Assembly::Net9 | Assembly::Modern => &[CORE],
+            Assembly::Aspnet => &[CORE, WEB],
         }
     }
 
@@ -76,9 +100,13 @@ impl Assembly {
             hash.update(text);
         };
         add(packages::COMPILER.sha256);
+        if self == Assembly::Modern {
+            add(packages::COMPILER12.sha256);
+        }
         FLAGS.iter().for_each(|flag| add(flag));
         add(self.debug_flag());
-        if self == Assembly::Net9 {
+        add(self.language_flag());
+        if !self.references_of_net9().is_empty() {
             add(net9_version);
         }
         for (path, text) in self.sources() {
@@ -93,9 +121,9 @@ impl Assembly {
     fn runtime_config(self, runtime: Runtime) -> String {
         let (major, minor) = runtime.major_minor();
         let framework = |name: &str| format!(r#"{{"name":"{name}","version":"{major}.{minor}.0"}}"#);
-        let mut frameworks = vec![framework("Microsoft.NETCore.App")];
-        if self == Assembly::Net9 {
-            frameworks.push(framework("Microsoft.AspNetCore.App"));
+        let mut frameworks = vec![framework(CORE)];
+        if self == Assembly::Aspnet {
+            frameworks.push(framework(WEB));
         }
         format!(
             r#"{{"runtimeOptions":{{"tfm":"{}","rollForward":"LatestPatch","frameworks":[{}]}}}}"#,
@@ -104,19 +132,25 @@ impl Assembly {
         )
     }
 
-    /// Compiles the assembly, or finds it compiled, and returns its folder.
-    pub(crate) fn compile(self, cache: &Cache, tools: &Tools) -> Result<PathBuf, TestbedError> {
+    /// Compiles the assembly, or finds it compiled, and returns its folder. `newer` is a compiler to take instead of that of the
+    /// tools.
+    pub(crate) fn compile(
+        self,
+        cache: &Cache,
+        tools: &Tools,
+        newer: Option<&Path>,
+    ) -> Result<PathBuf, TestbedError> {
         let name = self.folder_name(&tools.net9.version);
         let folder = cache.prepare(&name, self.file_name(), |area| {
             cache.announce();
             say(&format!("compiling {}", self.file_name()));
-            self.run_compiler(area, tools)
+            self.run_compiler(area, tools, newer)
         })?;
         remove_old_folders(cache, self.folder_prefix())?;
         Ok(folder)
     }
 
-    fn run_compiler(self, area: &Staging, tools: &Tools) -> Result<(), TestbedError> {
+    fn run_compiler(self, area: &Staging, tools: &Tools, newer: Option<&Path>) -> Result<(), TestbedError> {
         let sources = area.scratch.join("patients");
         let mut response = String::new();
         let mut add =
@@ -132,33 +166,13 @@ impl Assembly {
         add("-out:", &area.result.join(self.file_name()));
         // Symbol files must not depend on where the cache is: sources show as /patients/portable/X.cs.
         response.push_str(&format!("-pathmap:\"{}=/patients\"\n", sources.display()));
-        if self == Assembly::Net9 {
+        if !self.references_of_net9().is_empty() {
             response.push_str("-nostdlib\n");
         }
-        let flags = FLAGS.iter().copied().chain([self.debug_flag()]);
+        let flags = FLAGS.iter().copied().chain([self.debug_flag(), self.language_flag()]);
         flags.for_each(|flag| response.push_str(&format!("{flag}\n")));
-        let response_file = area.scratch.join("csc.rsp");
-        write(&response_file, &response)?;
-
-        let mut command = Command::new(tools.net9.program());
-        environment::clean(&mut command);
-        command
-            .args(["exec", "--fx-version", &tools.net9.version])
-            .arg(tools.compiler.join(CSC))
-            .arg("-noconfig")
-            .arg(format!("@{}", response_file.display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let output = spawner::spawn(command)
-            .and_then(|child| child.wait_with_output())
-            .map_err(TestbedError::disk("run the compiler with", &tools.net9.program()))?;
-        if !output.status.success() {
-            return Err(TestbedError::CompileFailed {
-                assembly: self.file_name(),
-                diagnostics: errors_of(&output.stdout, &output.stderr),
-            });
-        }
+        let compiler = newer.map_or_else(|| tools.compiler.join(CSC), Path::to_owned);
+        tools.run(&compiler, &area.scratch, &response, self.file_name())?;
         for runtime in Runtime::ALL {
             write(&area.result.join(config_name(runtime)), &self.runtime_config(runtime))?;
         }
@@ -166,22 +180,62 @@ impl Assembly {
     }
 
     fn references(self, tools: &Tools) -> Result<Vec<PathBuf>, TestbedError> {
-        let folders = match self {
-            Assembly::Portable | Assembly::Embedded => vec![tools.compiler.join(REFERENCES)],
-            Assembly::Net9 => ["Microsoft.NETCore.App", "Microsoft.AspNetCore.App"]
-                .iter()
-                .map(|name| tools.net9.root.join("shared").join(name).join(&tools.net9.version))
-                .collect(),
-        };
-        let mut found = Vec::new();
-        for folder in folders {
-            let entries = fs::read_dir(&folder).map_err(TestbedError::disk("list", &folder))?;
-            let files = entries.flatten().map(|entry| entry.path());
-            found.extend(files.filter(|file| file.extension().is_some_and(|kind| kind == "dll")));
+        let names = self.references_of_net9();
+        let mut folders: Vec<PathBuf> = names.iter().map(|name| tools.framework(name)).collect();
+        if folders.is_empty() {
+            folders.push(tools.compiler.join(REFERENCES));
         }
-        found.sort();
-        Ok(found)
+        assemblies_in(&folders)
     }
+}
+
+impl Tools {
+    /// The folder with the assemblies of a framework of .NET 9.
+    pub(crate) fn framework(&self, name: &str) -> PathBuf {
+        self.net9.root.join("shared").join(name).join(&self.net9.version)
+    }
+
+    /// Runs a compiler with these lines as its arguments.
+    pub(crate) fn run(
+        &self,
+        compiler: &Path,
+        scratch: &Path,
+        response: &str,
+        assembly: &'static str,
+    ) -> Result<(), TestbedError> {
+        let response_file = scratch.join("csc.rsp");
+        write(&response_file, response)?;
+        let mut command = Command::new(self.net9.program());
+        environment::clean(&mut command);
+        command
+            .args(["exec", "--fx-version", &self.net9.version])
+            .arg(compiler)
+            .arg("-noconfig")
+            .arg(format!("@{}", response_file.display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let output = spawner::spawn(command)
+            .and_then(|child| child.wait_with_output())
+            .map_err(TestbedError::disk("run the compiler with", &self.net9.program()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let diagnostics = errors_of(&output.stdout, &output.stderr);
+        Err(TestbedError::CompileFailed { assembly, diagnostics })
+    }
+}
+
+/// The assemblies in some folders, by name.
+pub(crate) fn assemblies_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, TestbedError> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let entries = fs::read_dir(folder).map_err(TestbedError::disk("list", folder))?;
+        let files = entries.flatten().map(|entry| entry.path());
+        found.extend(files.filter(|file| file.extension().is_some_and(|kind| kind == "dll")));
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The file beside the assembly that chooses `runtime`.
@@ -196,7 +250,7 @@ fn errors_of(stdout: &[u8], stderr: &[u8]) -> String {
     if errors.is_empty() { text.trim_end().to_owned() } else { errors.join("\n") }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), TestbedError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), TestbedError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(TestbedError::disk("create", folder))?;
     }
@@ -232,7 +286,8 @@ mod tests {
             portable,
             r#"{"runtimeOptions":{"tfm":"netcoreapp3.1","rollForward":"LatestPatch","frameworks":[{"name":"Microsoft.NETCore.App","version":"3.1.0"}]}}"#
         );
-        assert!(Assembly::Net9.runtime_config(Runtime::Net9).contains("Microsoft.AspNetCore.App"));
+        assert!(Assembly::Aspnet.runtime_config(Runtime::Net9).contains("Microsoft.AspNetCore.App"));
+        assert!(!Assembly::Net9.runtime_config(Runtime::Net10).contains("Microsoft.AspNetCore.App"));
     }
 
     #[test]

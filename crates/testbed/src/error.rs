@@ -136,13 +136,6 @@ pub enum TestbedError {
         supported: String,
     },
 
-    /// The fetched .NET 10 program is trimmed and loads no assembly of ours.
-    #[error(
-        "patients run on .NET 10 only where it is installed: the fetched program is a stranger's. \
-         Install dotnet 10 and set DOTNET_ROOT, or use `Testbed::stranger`."
-    )]
-    NoHostForPatients,
-
     /// Namespaces were asked for by somebody who may not create them.
     #[error("a target in its own namespaces needs {missing}. {advice}")]
     NamespacesUnavailable {

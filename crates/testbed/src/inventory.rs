@@ -54,7 +54,8 @@ pub(crate) fn take(testbed: &Testbed) -> Inventory {
             Part::Net9Root => Some(Runtime::Net9),
             Part::Net31Root => Some(Runtime::Net31),
             Part::Net8Host => Some(Runtime::Net8),
-            Part::Compiler | Part::Stranger => None,
+            Part::Net10Root => Some(Runtime::Net10),
+            Part::Compiler | Part::Compiler12 | Part::Stranger => None,
         };
         items.push(match runtime.and_then(|runtime| testbed.installed(runtime)) {
             Some(found) => Item {
@@ -66,10 +67,6 @@ pub(crate) fn take(testbed: &Testbed) -> Inventory {
                 origin: prepared(testbed.cache().find(&part.folder_name())),
             },
         });
-    }
-    if let Some(found) = testbed.installed(Runtime::Net10) {
-        let origin = Origin::Installed(found.root.clone());
-        items.push(Item { what: format!(".NET {}", found.version), origin });
     }
     for assembly in Assembly::ALL {
         items.push(Item {

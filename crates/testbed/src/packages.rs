@@ -79,6 +79,26 @@ pub(crate) const NET8: Package = Package {
     sha256: "27d8e3e96dde578a23b7c45035b8d741fece5731e2700aa068015b8c44d1514e",
 };
 
+/// A generator of code that carries the compiler's assemblies along; of it, nothing else is unpacked.
+pub(crate) const COMPILER12: Package = Package {
+    what: "the C# 12 compiler",
+    client: Client::Npm,
+    name: "@azure-typespec/http-client-csharp",
+    version: "1.0.0-alpha.20260922.3",
+    bytes: 24_853_657,
+    sha256: "0bda8bc49d1b2246e48f7d0ca03ebf31bc952ab13a364a5391325c71045153e5",
+};
+
+/// The package is a library that carries a runtime along; of it, nothing but the runtime is unpacked.
+pub(crate) const NET10: Package = Package {
+    what: ".NET 10.0.12",
+    client: Client::Pip,
+    name: "aspose-slides",
+    version: "26.10.0",
+    bytes: 49_052_387,
+    sha256: "afec4eb10e3c84f93bc5e24340d35ed4aa5b183a6300c69ade0742b6013e0f02",
+};
+
 pub(crate) const STRANGER: Package = Package {
     what: "the .NET 10.0.9 server",
     client: Client::Npm,

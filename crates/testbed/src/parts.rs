@@ -18,31 +18,47 @@ pub(crate) const REFERENCES: &str = "packs/Microsoft.NETCore.App.Ref/3.1.0/ref/n
 /// The compiler inside [`Part::Compiler`].
 pub(crate) const CSC: &str = "sdk/3.1.102/Roslyn/bincore/csc.dll";
 
+/// The assemblies inside [`Part::Compiler12`]; what else they need, .NET 9 has.
+pub(crate) const COMPILER12: [&str; 2] = ["Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"];
+
 /// One thing that is fetched and laid out in a folder of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The C# compiler, its reference assemblies and a `dotnet` program.
     Compiler,
+    /// The assemblies of a newer C# compiler, without a program.
+    Compiler12,
     /// A `dotnet` root with .NET 9 and ASP.NET Core.
     Net9Root,
     /// A `dotnet` root with .NET Core 3.1.
     Net31Root,
     /// A single-file program with .NET 8 inside.
     Net8Host,
+    /// A `dotnet` root with .NET 10, without ASP.NET Core.
+    Net10Root,
     /// A trimmed single-file server with .NET 10 inside.
     Stranger,
 }
 
 impl Part {
-    pub(crate) const ALL: [Part; 5] =
-        [Part::Compiler, Part::Net9Root, Part::Net31Root, Part::Net8Host, Part::Stranger];
+    pub(crate) const ALL: [Part; 7] = [
+        Part::Compiler,
+        Part::Compiler12,
+        Part::Net9Root,
+        Part::Net31Root,
+        Part::Net8Host,
+        Part::Net10Root,
+        Part::Stranger,
+    ];
 
     pub(crate) fn package(self) -> &'static Package {
         match self {
             Part::Compiler => &packages::COMPILER,
+            Part::Compiler12 => &packages::COMPILER12,
             Part::Net9Root => &packages::NET9,
             Part::Net31Root => &packages::NET31,
             Part::Net8Host => &packages::NET8,
+            Part::Net10Root => &packages::NET10,
             Part::Stranger => &packages::STRANGER,
         }
     }
@@ -51,9 +67,11 @@ impl Part {
     pub(crate) fn folder_name(self) -> String {
         let name = match self {
             Part::Compiler => "compiler-3.1.102",
+            Part::Compiler12 => "compiler12-4.8",
             Part::Net9Root => "net9-9.0.7",
             Part::Net31Root => "net31-3.1.23",
             Part::Net8Host => "net8-8.0.30",
+            Part::Net10Root => "net10-10.0.12",
             Part::Stranger => "stranger-10.0.9",
         };
         format!("{name}-layout{LAYOUT}")
@@ -91,8 +109,22 @@ impl Part {
                 take(place_compiler)?;
                 "dotnet"
             }
+            Part::Compiler12 => {
+                take(place_compiler12)?;
+                let missing = COMPILER12.iter().find(|name| !into.join(name).is_file());
+                return match missing {
+                    Some(name) => Err(unexpected(package, &format!("there is no {name} in it"))),
+                    None => Ok(()),
+                };
+            }
             Part::Net31Root => {
                 take(|path| path.strip_prefix("dotnetcore2/bin").ok().map(Path::to_owned))?;
+                "dotnet"
+            }
+            Part::Net10Root => {
+                take(place_net10)?;
+                // Arrives without its run bit, and then no dump can be written.
+                make_runnable(&into.join("shared/Microsoft.NETCore.App/10.0.12/createdump"))?;
                 "dotnet"
             }
             Part::Net8Host => {
@@ -117,6 +149,21 @@ fn place_compiler(path: &Path) -> Option<PathBuf> {
     let is_compiler = Path::new(CSC).parent().is_some_and(|folder| path.parent() == Some(folder));
     let is_reference = path.starts_with(REFERENCES) && path.extension().is_some_and(|kind| kind == "dll");
     (path == Path::new("dotnet") || is_compiler || is_reference).then(|| path.to_owned())
+}
+
+/// The compiler lies there once for each runtime; any of them will do.
+fn place_compiler12(path: &Path) -> Option<PathBuf> {
+    let name = path.strip_prefix("package/dist/generator").ok()?;
+    COMPILER12.iter().any(|wanted| name == Path::new(wanted)).then(|| name.to_owned())
+}
+
+/// The runtime lies in a folder of its own, below one that is named after the package's version.
+fn place_net10(path: &Path) -> Option<PathBuf> {
+    let parts: Vec<_> = path.components().collect();
+    let at = parts
+        .windows(2)
+        .position(|two| two[0].as_os_str() == "_native" && two[1].as_os_str() == "dotnet_runtime")?;
+    Some(parts[at + 2..].iter().collect())
 }
 
 fn keep_file(path: &Path, wanted: &str) -> Option<PathBuf> {
@@ -144,6 +191,14 @@ mod tests {
         assert!(!kept("package/packs/Microsoft.NETCore.App.Ref/3.1.0/ref/netcoreapp3.1/System.Runtime.xml"));
         assert!(!kept("package/sdk/3.1.102/Roslyn/bincore/de/Microsoft.CodeAnalysis.resources.dll"));
         assert!(!kept("package/sdk/3.1.102/FSharp/fsc.exe"));
+    }
+
+    #[test]
+    fn of_the_package_with_net10_only_the_runtime_is_kept() {
+        let below = "aspose_slides-26.10.0.data/purelib/asposeslides/_native";
+        let path = format!("{below}/dotnet_runtime/host/fxr/10.0.12/libhostfxr.so");
+        assert_eq!(place_net10(Path::new(&path)), Some("host/fxr/10.0.12/libhostfxr.so".into()));
+        assert_eq!(place_net10(Path::new(&format!("{below}/other.so"))), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! // illness:  two threads each hold one account's lock and wait for ever for the other's
 //! // finding:  deadlock
 //! // culprit:  Bank.Ledger.Transfer
-//! // runtimes: 3.1 8 9
+//! // runtimes: 3.1 8 9 10
 //! ```
 
 use std::fmt;
@@ -33,20 +33,27 @@ pub enum Kind {
 pub enum Assembly {
     /// Compiled against .NET Core 3.1; runs on everything from there on.
     Portable,
-    /// Compiled against .NET 9 and ASP.NET Core 9.
+    /// Compiled against .NET 9; runs on 9 and 10.
     Net9,
+    /// Compiled against .NET 9 and ASP.NET Core 9.
+    Aspnet,
+    /// Like [`Assembly::Net9`], in C# 12.
+    Modern,
     /// Like the portable one, with its symbol file inside.
     Embedded,
 }
 
 impl Assembly {
-    pub(crate) const ALL: [Assembly; 3] = [Assembly::Portable, Assembly::Net9, Assembly::Embedded];
+    pub(crate) const ALL: [Assembly; 5] =
+        [Assembly::Portable, Assembly::Net9, Assembly::Aspnet, Assembly::Modern, Assembly::Embedded];
 
     /// The folder of `patients` with the sources that only this assembly has.
     fn folder(self) -> &'static str {
         match self {
             Assembly::Portable => "portable",
             Assembly::Net9 => "net9",
+            Assembly::Aspnet => "aspnet",
+            Assembly::Modern => "modern",
             Assembly::Embedded => "embedded",
         }
     }
@@ -80,7 +87,7 @@ pub struct Patient {
     pub source: &'static str,
 }
 
-/// All patients: those that run everywhere, those of .NET 9, those with embedded symbols, each group by file name.
+/// All patients: those that run everywhere, those of .NET 9, of ASP.NET Core, in C# 12, and with embedded symbols, each group by file name.
 pub fn patients() -> &'static [Patient] {
     static PATIENTS: OnceLock<Vec<Patient>> = OnceLock::new();
     // A header that does not parse is caught by the test below, so here it only hides its patient.

@@ -14,7 +14,7 @@ pub enum Runtime {
     Net8,
     /// .NET 9 with ASP.NET Core, the main target.
     Net9,
-    /// .NET 10. Fetched, it is a trimmed single-file server in which nothing is ours.
+    /// .NET 10, without ASP.NET Core. Beside it there is [`crate::Testbed::stranger`], a program of others on .NET 10.
     Net10,
 }
 

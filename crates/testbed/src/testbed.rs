@@ -8,6 +8,7 @@ use crate::compile::Tools;
 use crate::error::TestbedError;
 use crate::installed::{Installed, Places};
 use crate::inventory::{self, Inventory};
+use crate::newer_compiler;
 use crate::parts::Part;
 use crate::patient::{Assembly, Patient, patients};
 use crate::process_wide;
@@ -18,6 +19,9 @@ const FETCHED_NET9: &str = "9.0.7";
 
 /// The .NET version inside [`Part::Net31Root`].
 const FETCHED_NET31: &str = "3.1.23";
+
+/// The .NET version inside [`Part::Net10Root`].
+const FETCHED_NET10: &str = "10.0.12";
 
 /// Runtimes, compiler and patients. Everything is prepared when it is first needed.
 #[derive(Debug)]
@@ -47,6 +51,12 @@ impl DotnetRoot {
     }
 }
 
+impl From<&Installed> for DotnetRoot {
+    fn from(found: &Installed) -> DotnetRoot {
+        DotnetRoot { root: found.root.clone(), version: found.version.clone() }
+    }
+}
+
 /// What starts the patients on one runtime.
 #[derive(Debug, Clone)]
 pub(crate) enum Host {
@@ -73,9 +83,12 @@ impl Testbed {
         self
     }
 
+    /// Whether it is that of [`crate::shared`].
+    pub(crate) fn is_for_tests(&self) -> bool {
+        self.on_failure == OnFailure::EndProcess
+    }
+
     /// Prepares what the patients of these runtimes need, so that later starts are quick.
-    ///
-    /// Without an installed .NET 10 this prepares the stranger for [`Runtime::Net10`].
     pub fn prepare(&self, runtimes: &[Runtime]) -> Result<(), TestbedError> {
         self.ended_if_unusable(runtimes.iter().try_for_each(|runtime| self.prepare_one(*runtime)))
     }
@@ -113,9 +126,6 @@ impl Testbed {
     }
 
     fn prepare_one(&self, runtime: Runtime) -> Result<(), TestbedError> {
-        if runtime == Runtime::Net10 && self.installed(runtime).is_none() {
-            return self.stranger_program().map(drop);
-        }
         self.host(runtime)?;
         for assembly in Assembly::ALL {
             if patients().iter().any(|one| one.assembly == assembly && one.runtimes.contains(&runtime)) {
@@ -127,21 +137,28 @@ impl Testbed {
 
     /// What starts patients on `runtime`.
     pub(crate) fn host(&self, runtime: Runtime) -> Result<Host, TestbedError> {
-        if let Some(found) = self.installed(runtime) {
-            return Ok(Host::Dotnet(DotnetRoot { root: found.root.clone(), version: found.version.clone() }));
-        }
-        let fetched = |part: Part, version: &str| {
-            let root = part.prepare(&self.cache)?;
-            Ok(Host::Dotnet(DotnetRoot { root, version: version.to_owned() }))
-        };
         match runtime {
-            Runtime::Net31 => fetched(Part::Net31Root, FETCHED_NET31),
-            Runtime::Net9 => fetched(Part::Net9Root, FETCHED_NET9),
-            Runtime::Net8 => {
-                Ok(Host::SingleFile(Part::Net8Host.prepare(&self.cache)?.join("Sarif.Multitool")))
-            }
-            Runtime::Net10 => Err(TestbedError::NoHostForPatients),
+            Runtime::Net31 => self.root(runtime, Part::Net31Root, FETCHED_NET31).map(Host::Dotnet),
+            Runtime::Net9 => self.net9().map(Host::Dotnet),
+            Runtime::Net10 => self.root(runtime, Part::Net10Root, FETCHED_NET10).map(Host::Dotnet),
+            Runtime::Net8 => match self.installed(runtime) {
+                Some(found) => Ok(Host::Dotnet(DotnetRoot::from(found))),
+                None => Ok(Host::SingleFile(Part::Net8Host.prepare(&self.cache)?.join("Sarif.Multitool"))),
+            },
         }
+    }
+
+    /// A `dotnet` root: the installed one, else the one that is fetched.
+    fn root(&self, runtime: Runtime, part: Part, version: &str) -> Result<DotnetRoot, TestbedError> {
+        match self.installed(runtime) {
+            Some(found) => Ok(DotnetRoot::from(found)),
+            None => Ok(DotnetRoot { root: part.prepare(&self.cache)?, version: version.to_owned() }),
+        }
+    }
+
+    /// .NET 9, which runs the compiler, too.
+    fn net9(&self) -> Result<DotnetRoot, TestbedError> {
+        self.root(Runtime::Net9, Part::Net9Root, FETCHED_NET9)
     }
 
     /// The folder with the compiled assembly.
@@ -150,11 +167,15 @@ impl Testbed {
         if let Some(folder) = assembly.find(&self.cache, &self.net9_version()) {
             return Ok(folder);
         }
-        let compiler = Part::Compiler.prepare(&self.cache)?;
-        let Host::Dotnet(net9) = self.host(Runtime::Net9)? else {
-            return Err(TestbedError::NoHostForPatients);
+        let tools = Tools { compiler: Part::Compiler.prepare(&self.cache)?, net9: self.net9()? };
+        let newer = match assembly {
+            Assembly::Modern => {
+                let assemblies = Part::Compiler12.prepare(&self.cache)?;
+                Some(newer_compiler::prepare(&self.cache, &tools, &assemblies)?)
+            }
+            _ => None,
         };
-        assembly.compile(&self.cache, &Tools { compiler, net9 })
+        assembly.compile(&self.cache, &tools, newer.as_deref())
     }
 
     pub(crate) fn net9_version(&self) -> String {

@@ -1,0 +1,29 @@
+//! The tests of this crate from outside, all in one program.
+
+mod allocations;
+mod async_hot_paths;
+mod contention;
+mod controls;
+mod cpu_unprivileged;
+mod deadlocks;
+mod duplicate_strings;
+mod exceptions;
+mod finalizer_queue;
+mod gc_pauses;
+mod gc_survivors;
+mod handles;
+mod heap_composition;
+mod kernel;
+mod memory_leaks;
+mod merged_stacks;
+mod openers;
+mod registry;
+mod runtime_pauses;
+mod strangers;
+mod stuck_tasks;
+mod support;
+mod thread_pool;
+mod thread_time;
+mod threads;
+mod timers;
+mod zombie_threads;

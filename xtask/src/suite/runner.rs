@@ -1,0 +1,131 @@
+//! cargo-nextest: one process a test, with a place and a limit for each by what tests/live-tests.txt says of it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use testbed::{LiveTest, LiveTests, Needs};
+
+use super::Place;
+use super::results::Results;
+use crate::cargo;
+
+/// Tests at once for each processor: most of them wait.
+const AT_ONCE: usize = 7;
+/// The unit in which limits are counted.
+const PERIOD_SECONDS: f64 = 60.0;
+/// How much longer than it watches a test may take before it is ended as hung: starting programs, and a busy machine.
+const PATIENCE: f64 = 6.0;
+
+/// Whether there is a cargo-nextest.
+pub fn is_installed() -> bool {
+    let mut command = cargo::command(["nextest", "--version"]);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs the tests of the chosen packages.
+pub fn run(
+    place: &Place,
+    listed: &LiveTests,
+    chosen: &[String],
+    rest: &[String],
+    results: &mut Results,
+) -> Result<()> {
+    let folder = cargo::built("suite");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let (file, told) = (folder.join("nextest.toml"), folder.join("junit.xml"));
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    std::fs::write(&file, configuration(listed, processors, &told)).context("writing nextest's settings")?;
+    let _ = std::fs::remove_file(&told);
+    let mut command = cargo::command(["nextest", "run", "--profile", "suite", "--config-file"]);
+    command.arg(&file).args(chosen).args(rest);
+    place.prepare(&mut command);
+    results.note(&mut command, "the tests")?;
+    // Where nothing could be built there is none.
+    if let Ok(text) = std::fs::read_to_string(&told) {
+        results.read_junit(&text)?;
+    }
+    Ok(())
+}
+
+/// The settings for this suite.
+fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> String {
+    let mut text = format!(
+        "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"fail\"\n\
+         final-status-level = \"fail\"\nfailure-output = \"immediate\"\n\
+         slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = 2 }}\n\n\
+         [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n\n\
+         [test-groups]\nprocessor = {{ max-threads = {} }}\n",
+        AT_ONCE * processors,
+        (processors / 2).max(1),
+    );
+    let mut tests: Vec<&LiveTest> = listed.tests.iter().collect();
+    tests.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    // One entry for all that are alike: nextest looks through them for each test.
+    for same in tests.chunk_by(|one, other| periods(one.seconds) == periods(other.seconds)) {
+        for needs in Needs::ALL {
+            let alike: Vec<&LiveTest> = same.iter().copied().filter(|test| test.needs == needs).collect();
+            let Some(first) = alike.first() else { continue };
+            let names: Vec<String> = alike.iter().map(|test| filter(test)).collect();
+            let _ = write!(
+                text,
+                "\n[[profile.suite.overrides]]\nfilter = '{}'\n\
+                 slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n",
+                names.join(" | "),
+                periods(first.seconds)
+            );
+            text += match needs {
+                Needs::Little => "",
+                // First, because they are in each other's way, and the rest fits in beside them.
+                Needs::Processor => "test-group = \"processor\"\npriority = 90\n",
+                Needs::Machine => "threads-required = \"num-test-threads\"\npriority = -100\n",
+            };
+        }
+    }
+    // The long ones before the short ones, so that none is left over at the end.
+    for (priority, seconds) in [(80, 40.0), (60, 20.0), (40, 10.0), (20, 5.0)] {
+        let long = listed.tests.iter().filter(|test| test.needs == Needs::Little && test.seconds >= seconds);
+        let names: Vec<String> = long.map(filter).collect();
+        if !names.is_empty() {
+            let names = names.join(" | ");
+            let _ =
+                write!(text, "\n[[profile.suite.overrides]]\nfilter = '{names}'\npriority = {priority}\n");
+        }
+    }
+    text
+}
+
+/// A test in nextest's language.
+fn filter(test: &LiveTest) -> String {
+    format!("(package(={}) & test(={}))", test.package, test.name)
+}
+
+/// How many periods a test may take.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few, and not below zero")]
+fn periods(seconds: f64) -> u32 {
+    ((PERIOD_SECONDS + seconds * PATIENCE) / PERIOD_SECONDS).ceil() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_test_has_a_limit_and_those_that_measure_are_alone_and_last() {
+        let listed: LiveTests = "1 little a b::c\n30 processor a d\n8 machine e f".parse().unwrap();
+        let text = configuration(&listed, 2, &PathBuf::from("junit.xml"));
+        let part = |name: &str| {
+            let part = text.split("[[profile.suite.overrides]]").find(|part| part.contains(name));
+            part.unwrap_or_else(|| panic!("{text}")).to_owned()
+        };
+        assert!(
+            text.contains("test-threads = 14") && text.contains("processor = { max-threads = 1 }"),
+            "{text}"
+        );
+        assert!(part("test(=d)").contains("test-group = \"processor\""), "{text}");
+        assert!(part("test(=d)").contains("terminate-after = 4"), "{text}");
+        assert!(part("test(=f)").contains("threads-required = \"num-test-threads\""), "{text}");
+        assert!(part("test(=f)").contains("priority = -100"), "{text}");
+        assert!(part("(package(=a) & test(=b::c))").contains("terminate-after = 2"), "{text}");
+    }
+}
