@@ -21,6 +21,7 @@ fn alone(user: &User, script: &str, line: &CommandLine) -> Said {
     command.args(["--pid", "--fork", "--mount", "--mount-proc", "--kill-child", "sh", "-c", &script]);
     user.prepare(&mut command);
     line.apply_environment(&mut command);
+    command.env_remove("TMPDIR");
     said(command.env("DRDOTNET_SESSIONS", "sessions").current_dir(user.folder()))
 }
 

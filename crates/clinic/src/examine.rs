@@ -34,16 +34,9 @@ pub struct Ward<'a> {
     pub beds: usize,
     /// Whether throughput is measured.
     pub throughput: Throughput,
-    /// How often an illness is looked for: a machine may take the processors away for a while.
-    pub tries: usize,
 }
 
 impl Ward<'_> {
-    /// As [`Ward::visit_all`], for those who have no use for a part of the rows.
-    pub fn rows(&self, visits: &[Visit], told: &(dyn Fn(&Row) + Sync)) -> Result<Vec<Row>> {
-        self.visit_all(visits, told).into_iter().collect()
-    }
-
     /// Examines all, the resting ones first; `told` hears of each. The rows come in the order of the visits.
     pub fn visit_all(&self, visits: &[Visit], told: &(dyn Fn(&Row) + Sync)) -> Vec<Result<Row>> {
         let numbered = |busy: bool| -> Vec<(usize, Visit)> {
@@ -90,19 +83,12 @@ pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
     let target = visit.start(ward.testbed, path.as_deref()).with_context(|| visit.to_string())?;
     let before = counter.as_ref().and_then(Counter::before);
     let begin = counter.as_ref().and_then(Counter::mark);
-    let mut first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
+    let first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
     let end = counter.as_ref().and_then(Counter::mark);
     let throughput = before.zip(begin.zip(end)).map(|(before, (begin, end))| before.share(begin, end));
 
     let patients = visit.patients();
     let mut judged = judge(&patients, &first.report.findings);
-    for _ in 1..ward.tries {
-        if judged.culprit != Some(Answer::No) || needs_leave(&first.report) {
-            break;
-        }
-        first = checkup(ward.binary, target.pid(), false).with_context(|| visit.to_string())?;
-        judged = both(&judged, judge(&patients, &first.report.findings));
-    }
     let mut seconds = first.seconds;
     let mut with_leave = false;
     if needs_leave(&first.report) && judged.culprit != Some(Answer::Yes) {

@@ -48,7 +48,7 @@ const INTRODUCTION: &str = "\
 # The clinic
 
 Every patient of [patients/](../patients/README.md) on every runtime, pairs of them in one process, and a program that is not ours
-(`stranger`: Azure's `azmcp` on .NET 10), as `drdotnet checkup` sees them. Made by `cargo xtask clinic`; CI examines each of them once.
+(`stranger`: Azure's `azmcp` on .NET 10), as `drdotnet checkup` sees them. Made by `cargo xtask clinic`; the tests examine each of them once,\non a runtime that changes from run to run.
 
 - **found, culprit**: all illnesses of the program are named, each with a method, type or field that the patient's file names.
 - **false findings**: of severity warning or above, that the program does not have, or that blame somebody else.
@@ -66,7 +66,7 @@ Every patient of [patients/](../patients/README.md) on every runtime, pairs of t
 
 fn required(rows: &[Row]) -> String {
     let mut lines = String::new();
-    for runtime in [Runtime::Net9, Runtime::Net8, Runtime::Net31] {
+    for runtime in [Runtime::Net10, Runtime::Net9, Runtime::Net8, Runtime::Net31] {
         let ill =
             || rows.iter().filter(|row| row.visit.group() == Group::Ill && row.visit.runtime == runtime);
         let _ = writeln!(

@@ -40,7 +40,13 @@ fn listed() -> Option<&'static LiveTests> {
 ///
 /// # Panics
 /// When it is not, with what is to be done.
-pub(crate) fn admit() {
+pub(crate) fn admit(what: &str) {
+    if let (Ok(path), Some((p, n))) = (env::var("DRDOTNET_WATCH_LOG"), current_test()) {
+        use std::io::Write as _;
+        let mut f = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        writeln!(f, "{p} {n} start {what}").unwrap();
+        return;
+    }
     let (Some((package, name)), Some(listed)) = (current_test(), listed()) else { return };
     let Some(test) = listed.find(&package, &name) else {
         panic!(
@@ -73,6 +79,9 @@ pub fn watching(time: Duration) {
         use std::io::Write as _;
         let mut f = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
         writeln!(f, "{package} {name} {sum}").unwrap();
+    }
+    if env::var_os("DRDOTNET_WATCH_LOG").is_some() {
+        return;
     }
     let said = listed.find(&package, &name).map_or(0.0, |test| test.seconds);
     // Durations are written with two digits at most.

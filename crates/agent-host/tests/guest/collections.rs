@@ -9,7 +9,6 @@ use diagnostics_ipc::{Level, Provider, TraceRequest};
 use event_session::{Going, Observer, Seen, observe};
 use runtime_events::gc::GcType;
 use runtime_events::{RuntimeEvent, keyword, provider};
-use testbed::Runtime;
 
 use crate::support::{Guest, LONG, every_runtime};
 
@@ -40,14 +39,6 @@ fn gc_session(keywords: u64) -> TraceRequest {
     TraceRequest::new(16, vec![Provider::new(provider::RUNTIME, keywords, Level::Informational)])
 }
 
-/// Asks the stranger something that is larger than 85 KB: such requests lie on the heap whose growth brings about full
-/// collections.
-fn fill(guest: &Guest) {
-    let filler = "x".repeat(1 << 20);
-    let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"filler":"{filler}"}}}}"#);
-    guest.target.say(&(request + "\n")).expect("it listens");
-}
-
 /// Waits until the runtime says that it collected in the background.
 fn collects_in_background(guest: &Guest) {
     let kinds = Kinds::default();
@@ -56,11 +47,7 @@ fn collects_in_background(guest: &Guest) {
         if seen.has(GcType::Background) || waiting.elapsed > LONG {
             return Going::Stop;
         }
-        if guest.target.runtime() == Runtime::Net10 {
-            fill(guest);
-        } else {
-            std::thread::sleep(waiting.slice.min(Duration::from_millis(10)));
-        }
+        std::thread::sleep(waiting.slice.min(Duration::from_millis(10)));
         Going::On
     });
     driven.expect("a session");
@@ -94,11 +81,6 @@ fn a_target_that_collects_all_the_time_can_be_visited() {
                     std::thread::sleep(waiting.slice.min(Duration::from_millis(10)));
                     if done.load(Ordering::Acquire) { Going::Stop } else { Going::On }
                 })
-            });
-            scope.spawn(|| {
-                while runtime == Runtime::Net10 && !done.load(Ordering::Acquire) {
-                    fill(&guest);
-                }
             });
             let mut visits = 0;
             let went = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

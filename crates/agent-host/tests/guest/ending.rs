@@ -20,11 +20,7 @@ fn crowded(runtime: Runtime) -> Guest {
 fn ends_as_usual(guest: &Guest, usual: ExitStatus) {
     guest.target.terminate().expect("a signal");
     let status = guest.target.wait_exit(LONG).expect("it ends");
-    match guest.target.runtime() {
-        // The stranger ends now with 0, now with 1, when nobody visits it, too.
-        Runtime::Net10 => assert!(matches!(status.code(), Some(0 | 1)), "{status}"),
-        runtime => assert_eq!(status, usual, "{runtime}: {}", guest.target.stderr_text()),
-    }
+    assert_eq!(status, usual, "{}: {}", guest.target.runtime(), guest.target.stderr_text());
 }
 
 fn usual_end(runtime: Runtime) -> ExitStatus {

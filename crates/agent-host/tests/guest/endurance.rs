@@ -23,14 +23,12 @@ fn two_hundred_visits_to_a_target_at_work_leave_nothing_behind() {
     every_runtime(|runtime| {
         let guest = Guest::busy(runtime, &[]);
         let mut looks = Vec::new();
-        guest.at_work(|| {
-            for number in 1..=VISITS {
-                assert_eq!(guest.visit(), number, "all visits are in one image of the library");
-                if number >= FIRST && number % STEP == 0 {
-                    looks.push(guest.vitals());
-                }
+        for number in 1..=VISITS {
+            assert_eq!(guest.visit(), number, "all visits are in one image of the library");
+            if number >= FIRST && number % STEP == 0 {
+                looks.push(guest.vitals());
             }
-        });
+        }
         let first = looks.first().expect("a look");
         println!("{runtime}: {first:?} -> {:?}", looks.last().expect("a look"));
         assert!(

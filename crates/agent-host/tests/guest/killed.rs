@@ -33,28 +33,26 @@ fn hosts_may_be_killed_at_any_moment() {
     every_runtime(|runtime| {
         let guest = Guest::busy(runtime, &[]);
         let mut chance = Chance::new();
-        guest.at_work(|| {
-            let began = Instant::now();
-            assert!(host(&guest, "stacks").wait().expect("it ends").success());
-            let whole = began.elapsed();
-            for round in 0..KILLED {
-                let mut host = host(&guest, "stacks");
-                // Every second one is killed after it was attached: while it asks, is answered, or waits for the farewell.
-                let mut output = BufReader::new(host.stdout.take().expect("a pipe"));
-                if round % 2 == 1 {
-                    let mut line = String::new();
-                    output.read_line(&mut line).expect("a line");
-                    assert!(line.starts_with("attached"), "{runtime}, round {round}: {}", said(&mut host));
-                }
-                // The moments are spread over what a visit takes; where in it they fall is the machine's chance.
-                std::thread::sleep(whole.mul_f64(chance.share()).min(Duration::from_secs(2)));
-                host.kill().expect("killed");
-                host.wait().expect("ended");
-                assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
+        let began = Instant::now();
+        assert!(host(&guest, "stacks").wait().expect("it ends").success());
+        let whole = began.elapsed();
+        for round in 0..KILLED {
+            let mut host = host(&guest, "stacks");
+            // Every second one is killed after it was attached: while it asks, is answered, or waits for the farewell.
+            let mut output = BufReader::new(host.stdout.take().expect("a pipe"));
+            if round % 2 == 1 {
+                let mut line = String::new();
+                output.read_line(&mut line).expect("a line");
+                assert!(line.starts_with("attached"), "{runtime}, round {round}: {}", said(&mut host));
             }
-            guest.wait_until_alone();
-            guest.can_be_visited();
-        });
+            // The moments are spread over what a visit takes; where in it they fall is the machine's chance.
+            std::thread::sleep(whole.mul_f64(chance.share()).min(Duration::from_secs(2)));
+            host.kill().expect("killed");
+            host.wait().expect("ended");
+            assert!(guest.target.is_alive(), "{runtime}: {}", guest.target.stderr_text());
+        }
+        guest.wait_until_alone();
+        guest.can_be_visited();
         // What was left behind by the dead is taken away by the living.
         assert!(!guest.has_file(agent_host::library_name()));
         guest.still_works();

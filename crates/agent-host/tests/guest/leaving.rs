@@ -36,20 +36,18 @@ fn it_leaves_when_its_time_is_over_in_the_middle_of_an_answer() {
         let guest = Guest::busy(runtime, &["cleanings=50"]);
         let options = Options { stay: Duration::from_millis(500), ..Options::default() };
         let mut attached = guest.attach_with(&options).expect("the agent comes");
-        guest.at_work(|| {
-            let mut answers = 0;
-            let error = loop {
-                match attached.stacks() {
-                    Ok(_) => answers += 1,
-                    Err(error) => break error,
-                }
-            };
-            println!("{runtime}: {answers} answers, then {error}");
-            // Where an answer was expected comes its farewell, or the end of the line in the middle of one.
-            let deadline = matches!(error, AgentError::Left { reason: Reason::Deadline });
-            assert!(deadline || matches!(error, AgentError::Lost { .. }), "{error}");
-            attached.wait_gone(LONG).expect("it leaves");
-        });
+        let mut answers = 0;
+        let error = loop {
+            match attached.stacks() {
+                Ok(_) => answers += 1,
+                Err(error) => break error,
+            }
+        };
+        println!("{runtime}: {answers} answers, then {error}");
+        // Where an answer was expected comes its farewell, or the end of the line in the middle of one.
+        let deadline = matches!(error, AgentError::Left { reason: Reason::Deadline });
+        assert!(deadline || matches!(error, AgentError::Lost { .. }), "{error}");
+        attached.wait_gone(LONG).expect("it leaves");
         guest.wait_until_alone();
         guest.can_be_visited();
     });

@@ -25,13 +25,14 @@ fn wanted(locks: &Locks, kind: WaitKind) -> Vec<(u32, String)> {
 
 #[test]
 fn a_ring_of_monitors_is_read_with_owners_and_types() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let guest = Guest::of("deadlock-ab-ba", runtime);
         let mut attached = guest.attach().expect("the agent comes");
         let (found, locks) = look(&guest, &mut attached);
         println!("{runtime}: {found:x?}, pause {:?}, {:x?}", locks.stacks.pause, locks.blocked);
         assert!(found.layout.is_some_and(|layout| layout.table != 0), "{runtime}: {found:?}");
-        assert_eq!(found.sees_lock_objects, runtime == Runtime::Net9, "{runtime}");
+        let has_lists = matches!(runtime, Runtime::Net9 | Runtime::Net10);
+        assert_eq!(found.sees_lock_objects, has_lists, "{runtime}");
         let wanted = wanted(&locks, WaitKind::Enter);
         assert_eq!(wanted.len(), 2, "{runtime}: {locks:?}");
         for (thread, class) in &wanted {
@@ -80,7 +81,7 @@ fn programs_without_a_deadlock_are_read_as_well() {
 
 #[test]
 fn contention_is_read_while_it_changes() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let guest = Guest::of("lock-contention", runtime);
         let mut attached = guest.attach().expect("the agent comes");
         let mut seen = 0;
@@ -96,7 +97,7 @@ fn contention_is_read_while_it_changes() {
 
 #[test]
 fn a_lock_of_a_thread_that_has_ended_is_read() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let guest = Guest::of("orphaned-lock", runtime);
         let mut attached = guest.attach().expect("the agent comes");
         let (_, locks) = look(&guest, &mut attached);

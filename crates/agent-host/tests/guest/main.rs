@@ -18,6 +18,7 @@ mod locks;
 mod memory;
 mod obstacles;
 mod placing;
+mod strangers;
 mod support;
 mod together;
 

@@ -29,7 +29,7 @@ pub fn forget_peak(target: &Target) {
 #[test]
 fn memory_in_the_target_has_a_bound() {
     std::thread::scope(|scope| {
-        for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+        for runtime in Runtime::ALL {
             scope.spawn(move || is_bounded(runtime));
         }
     });

@@ -139,7 +139,7 @@ fn a_folder_that_the_targets_user_cannot_enter_is_an_error() {
     for runtime in Runtime::ALL {
         let folder = temp_folder();
         let builder = idle(runtime).tmpdir(folder.path()).user(NOBODY, NOBODY);
-        // The stranger's host unpacks itself into the home folder, which this user does not have.
+        // The single-file host of 8 unpacks itself into the home folder, which this user does not have.
         let builder = builder.env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", folder.path());
         let guest = Guest::started(builder, folder, "");
         let closed = tempfile::tempdir().expect("a folder");

@@ -118,7 +118,7 @@ fn a_target_in_a_container_is_visited_through_its_own_folder() {
     if !is_root() {
         return;
     }
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let folder = tempfile::tempdir().expect("a folder");
         let builder = shared()
             .target("healthy-idle-service", runtime)
@@ -141,7 +141,7 @@ fn another_users_target_is_visited_by_root() {
     for runtime in Runtime::ALL {
         let folder = temp_folder();
         let builder = idle(runtime).tmpdir(folder.path()).user(NOBODY, NOBODY);
-        // The stranger's host unpacks itself into the home folder, which this user does not have.
+        // The single-file host of 8 unpacks itself into the home folder, which this user does not have.
         let builder = builder.env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", folder.path());
         let guest = Guest::started(builder, folder, "");
         guest.can_be_visited();

@@ -80,10 +80,7 @@ pub fn temp_folder() -> TempDir {
 
 /// A program that does little, not started yet.
 pub fn idle(runtime: Runtime) -> TargetBuilder<'static> {
-    match runtime {
-        Runtime::Net10 => shared().stranger(),
-        _ => shared().target("healthy-idle-service", runtime),
-    }
+    shared().target("healthy-idle-service", runtime)
 }
 
 impl Guest {
@@ -108,11 +105,8 @@ impl Guest {
         Guest::started(idle(runtime).tmpdir(folder.path()), folder, "")
     }
 
-    /// One that allocates, throws, starts threads and compiles, all the time; on 10 only within [`Guest::at_work`].
+    /// One that allocates, throws, starts threads and compiles, all the time.
     pub fn busy(runtime: Runtime, more: &[&str]) -> Guest {
-        if runtime == Runtime::Net10 {
-            return Guest::stranger();
-        }
         let folder = temp_folder();
         let mut builder = shared().target("healthy-mixed-load", runtime).tmpdir(folder.path());
         for arg in BUSY.iter().chain(more) {
@@ -131,13 +125,9 @@ impl Guest {
         Guest::started(builder, folder, "Kitchen.DiningRoom.Dine")
     }
 
-    /// Does something while the target has work to do. Patients have theirs, the stranger is asked: what it does not
-    /// understand makes it throw, each request allocates and goes through threads of its pool, and what is asked often
-    /// is compiled anew.
-    pub fn at_work<T>(&self, something: impl FnOnce() -> T) -> T {
-        if self.target.runtime() != Runtime::Net10 {
-            return something();
-        }
+    /// Does something while the stranger has work to do: it is asked all the time. What it does not understand makes it
+    /// throw, each request allocates and goes through threads of its pool, and what is asked often is compiled anew.
+    pub fn asked_all_the_time<T>(&self, something: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -161,10 +151,7 @@ impl Guest {
 
     /// One of whose stacks we know something.
     pub fn with_known_stack(runtime: Runtime) -> Guest {
-        match runtime {
-            Runtime::Net10 => Guest::stranger(),
-            _ => Guest { known_method: "Bank.Ledger.Transfer", ..Guest::of("deadlock-ab-ba", runtime) },
-        }
+        Guest { known_method: "Bank.Ledger.Transfer", ..Guest::of("deadlock-ab-ba", runtime) }
     }
 
     pub fn stranger() -> Guest {

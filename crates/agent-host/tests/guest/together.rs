@@ -108,7 +108,7 @@ fn the_agent_lives_beside_a_main_profiler() {
 /// A profiler that declines at the start of the program counts as one that left.
 #[test]
 fn a_profiler_that_declined_at_the_start_is_no_obstacle() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let folder = tempfile::tempdir().expect("a folder");
         let library = folder.path().join("declines.so");
         std::fs::write(&library, agent_host::library()).expect("a library");

@@ -135,7 +135,7 @@ fn older_runtimes_give_handles_and_ranges() {
 
 #[test]
 fn objects_behind_a_blocked_finalizer_are_found() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let subject = Subject::start(shared().target("blocked-finalizer", runtime));
         let mut memory = subject.open();
         subject.target.suspend().unwrap();
@@ -174,7 +174,7 @@ fn a_process_that_ended_is_said_to_have_no_roots() {
 
 #[test]
 fn objects_are_counted_while_the_program_runs() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let subject = Subject::start(shared().target("healthy-big-heap", runtime));
         let counted = subject.open().population().expect("a number");
         let graph =

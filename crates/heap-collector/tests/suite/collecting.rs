@@ -75,7 +75,7 @@ fn count(graph: &HeapGraph, name: &str) -> usize {
 
 #[test]
 fn the_heap_of_a_leaking_program_names_the_field_that_holds_it() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let subject = Subject::leaking(runtime);
         let heap = subject.collect();
         assert_eq!(heap.unnamed_types, 0, "{runtime}");

@@ -7,7 +7,7 @@ use event_session::Going;
 use heap_collector::{Error, Stage, Watch, Wish, take};
 use testbed::{Runtime, shared};
 
-const OURS: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const OURS: [Runtime; 4] = Runtime::ALL;
 
 #[test]
 fn counts_bytes_retained_sizes_and_paths_are_the_known_ones() {

@@ -11,7 +11,7 @@ fn pressure_is_found_with_the_method_that_allocates() {
 
 #[test]
 fn much_that_dies_young_is_described_but_no_illness() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("healthy-allocation", runtime).start().unwrap();
         let report = look("allocations", &target, 3.0, &[]);
         assert!(report.findings.is_empty(), "{runtime}: {:?}", report.findings);

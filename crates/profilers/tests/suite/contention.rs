@@ -19,7 +19,7 @@ fn the_lock_type_of_net_9_is_seen_too() {
 
 #[test]
 fn owners_are_named_where_the_runtime_tells_them() {
-    for runtime in [Runtime::Net8, Runtime::Net9] {
+    for runtime in [Runtime::Net8, Runtime::Net9, Runtime::Net10] {
         let target = testbed::shared().target("lock-contention", runtime).start().unwrap();
         let report = look_until_found("contention", &target, 2.0, LOADED, "lock-contention");
         for row in rows(&report, "owner-threads") {

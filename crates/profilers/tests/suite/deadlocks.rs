@@ -111,7 +111,7 @@ fn a_finalizer_that_waits_for_a_lock_is_seen() {
 
 #[test]
 fn a_pool_whose_threads_all_block_on_tasks_is_seen() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target("pool-starvation", runtime).start().expect("the patient starts");
         let report = look_until_found("deadlocks", &target, APART, &[], "sync-over-async");
         print(&report);

@@ -7,7 +7,7 @@ use model::{Body, Cell, Redaction, Report};
 use profilers::{Control, Run, Settings, Stop, by_id, run};
 use testbed::{Runtime, Target, shared};
 
-const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const EVERY: [Runtime; 4] = Runtime::ALL;
 const PATIENT: &str = "unbounded-cache-duplicate-strings";
 
 fn show(report: &Report) -> String {

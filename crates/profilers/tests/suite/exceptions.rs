@@ -40,7 +40,7 @@ fn the_threshold_of_a_storm_can_be_set() {
 
 #[test]
 fn the_report_of_a_program_that_dies_of_an_exception_covers_the_time_until_then() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("exception-storm", runtime).arg("crash=12000").start().unwrap();
         let profiler = by_id("exceptions").unwrap();
         let settings = Settings::new(profiler.spec(), []).unwrap();

@@ -22,7 +22,7 @@ fn long_pauses_are_found_with_the_method_that_triggers_them() {
 /// The server's collector stops the program and collects on threads of its own.
 #[test]
 fn forced_collections_of_the_servers_collector_are_found_too() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let builder = testbed::shared().target("forced-collections", runtime);
         let prefix = if runtime == Runtime::Net31 { "COMPlus" } else { "DOTNET" };
         let target = builder.env(format!("{prefix}_gcServer"), "1").start().unwrap();

@@ -36,7 +36,7 @@ fn find<'a>(node: &'a Node, label: &str) -> Option<&'a Node> {
 
 #[test]
 fn what_a_static_field_holds_hangs_on_it() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("leak-static-collection", runtime).start().unwrap();
         let report = look("gc-survivors", &target, 1.0, &["allow-pause=yes"]);
         let top = tree(&report);

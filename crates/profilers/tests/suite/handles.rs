@@ -4,7 +4,7 @@ use crate::support::{finds_the_illness, look, look_until, rows};
 use model::{Cell, Report};
 use testbed::{Runtime, Target, shared};
 
-const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const EVERY: [Runtime; 4] = Runtime::ALL;
 
 fn show(report: &Report) -> String {
     reports::terminal::render(report, &reports::TerminalStyle::default())

@@ -6,7 +6,7 @@ use profilers::by_id;
 use profilers::kernel::is_granted;
 use testbed::{Runtime, Target};
 
-const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const RUNTIMES: [Runtime; 4] = Runtime::ALL;
 const HEAP: &str = "managed heap";
 
 fn bytes(report: &Report, row: &str, column: &str) -> f64 {

@@ -53,7 +53,7 @@ fn time_in(profile: &Profile, methods: &[&str]) -> f64 {
 
 /// A hot method is found, with its place in the source; a loaded test machine may need several looks.
 fn blames(patient: &str, method: &str, file: &str) {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target(patient, runtime).start().expect("the patient starts");
         let report = look_until("cpu", &target, 2.0, &[], |report| ids(report) == ["hot-method"]);
         let culprit = report.findings[0].culprit.as_ref().expect("a culprit");
@@ -131,7 +131,7 @@ fn of_two_routes_of_aspnet_one_has_the_cpu_and_both_have_the_time() {
 
 #[test]
 fn blocked_pool_threads_are_found_where_they_wait() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target =
             testbed::shared().target("pool-starvation", runtime).start().expect("the patient starts");
         let report = look_until("off-cpu", &target, 2.0, &[], |report| ids(report) == ["sync-over-async"]);

@@ -13,7 +13,7 @@ use model::{Confidence, Finding, Report, Timestamp, WindowEnd};
 use profilers::{Control, EarlierHeap, Run, Settings, Stop, by_id, run};
 use testbed::{Runtime, Target, shared};
 
-const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const EVERY: [Runtime; 4] = Runtime::ALL;
 /// Between two looks.
 const APART: f64 = 1.5;
 

@@ -22,7 +22,7 @@ fn labels(report: &Report) -> Vec<String> {
 
 #[test]
 fn every_thread_and_its_place_are_shown() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target("zombie-threads", runtime).start().expect("the patient starts");
         let report = look_until("merged-stacks", &target, 1.0, &["threads=show"], |report| {
             labels(report).iter().any(|label| label.starts_with("Telemetry.Exporter.Upload"))
@@ -66,7 +66,7 @@ fn a_starved_pool_does_not_matter() {
 
 #[test]
 fn native_frames_stand_below_managed_ones() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target("zombie-threads", runtime).start().expect("the patient starts");
         let report = look("merged-stacks", &target, 1.0, &["native=show", "idle=show"]);
         let Some(Body::Stacks(stacks)) =
@@ -112,7 +112,7 @@ fn busy_programs_are_shown_too() {
 
 #[test]
 fn a_wait_for_a_lock_is_told_whether_or_not_a_frame_says_so() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target("deadlock-ab-ba", runtime).start().expect("the patient starts");
         let report = look("merged-stacks", &target, 1.0, &[]);
         let labels = labels(&report);

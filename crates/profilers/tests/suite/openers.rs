@@ -23,7 +23,7 @@ fn has_breakpoints(error: &SamplerError) -> bool {
 
 #[test]
 fn who_opens_files_and_leaves_them_open_is_seen_on_every_runtime() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("descriptor-leak", runtime).start().unwrap();
         let granted = is_granted(ProcessId(target.pid()));
         let seen = match watch(&target, 4.0) {

@@ -14,7 +14,7 @@ fn has_row(report: &Report, wanted: impl Fn(&str) -> bool) -> bool {
 /// Forced collections are of generation 2 and block.
 #[test]
 fn collections_are_told_with_their_generation() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("forced-collections", runtime).start().unwrap();
         let report = look_until("runtime-pauses", &target, 2.0, &["top=100000"], |report| {
             has_row(report, |name| name == "gen 2 blocking GC")
@@ -52,7 +52,7 @@ fn long_pauses_are_found() {
 
 /// Stops of one kind are seen while another profiler is at work.
 fn are_seen_beside(other: &str, kind: &str, wanted: impl Fn(&Report) -> bool + std::panic::RefUnwindSafe) {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target =
             testbed::shared().target("healthy-computation", runtime).start().expect("the target starts");
         let stop = AtomicBool::new(false);

@@ -4,7 +4,7 @@ use crate::support::{finds_the_illness, look, look_until, look_until_found, rows
 use model::{Body, Cell, Confidence, Report};
 use testbed::{Runtime, Target, shared};
 
-const EVERY: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const EVERY: [Runtime; 4] = Runtime::ALL;
 
 fn show(report: &Report) -> String {
     reports::terminal::render(report, &reports::TerminalStyle::default())
@@ -132,7 +132,7 @@ fn dead_operations_are_swept_on_wish() {
 /// Millions of objects that are none of ours.
 #[test]
 fn a_large_heap_is_walked_and_not_harmed() {
-    for runtime in [Runtime::Net8, Runtime::Net9] {
+    for runtime in [Runtime::Net8, Runtime::Net9, Runtime::Net10] {
         let target = shared().target("long-gc-pauses", runtime).start().expect("the patient starts");
         let report = look("stuck-tasks", &target, 1.0, &[]);
         println!("{runtime}\n{}", show(&report));

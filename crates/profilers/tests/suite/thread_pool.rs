@@ -7,7 +7,7 @@ const ID: &str = "thread-pool";
 
 #[test]
 fn a_starving_pool_is_found_on_every_runtime() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("pool-starvation", runtime).start().unwrap();
         let wanted = ["thread-pool-starvation", "sync-over-async"];
         let report = look_until(ID, &target, 4.0, &[], |report| ids(report) == wanted);

@@ -7,7 +7,7 @@ const ID: &str = "thread-time";
 
 #[test]
 fn a_route_that_blocks_is_named_on_every_runtime() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("web-two-routes", runtime).start().unwrap();
         let report = look_until(ID, &target, 2.0, &[], |report| ids(report) == ["sync-over-async"]);
         let culprit = report.findings[0].culprit.as_ref().expect("a culprit");
@@ -28,7 +28,7 @@ fn threads_that_only_wait_count_when_they_are_asked_for() {
 
 #[test]
 fn a_thread_that_computes_is_seen_to_run() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("hot-method", runtime).start().unwrap();
         look_until(ID, &target, 1.5, &[], |report| {
             let of = |column| number(report, "methods", "Pricing.DiscountBook.FindBest", column);

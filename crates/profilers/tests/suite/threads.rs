@@ -50,7 +50,7 @@ fn ids(report: &Report) -> Vec<&str> {
 
 #[test]
 fn a_hot_thread_is_named_on_every_runtime() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("hot-method", runtime).start().unwrap();
         let report = look_until(&target, "busy-thread");
         let finding = report.findings.iter().find(|finding| finding.id == "busy-thread").unwrap();
