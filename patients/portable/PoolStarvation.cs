@@ -4,9 +4,9 @@
 // finding:  thread-pool-starvation
 // culprit:  Catalog.PriceService.GetPrice
 // runtimes: 3.1 8 9 10
-// The inner Task.Run lands in the blocked thread's own queue, which other threads look into only
-// when the shared queue is empty. A rush at the start fills it, and then requests arrive faster than
-// the pool adds threads, so it never is. Argument: rate (requests per second).
+// The inner task stands in the shared queue, behind all requests: with Task.Run it would be in the blocked
+// thread's own queue, which .NET 10 empties when a thread blocks. A rush at the start fills the shared queue,
+// and then requests arrive faster than the pool adds threads. Argument: rate (requests per second).
 
 using System;
 using System.Runtime.CompilerServices;
@@ -61,7 +61,8 @@ namespace Catalog
 
         public async Task<decimal> GetPriceAsync(int sku)
         {
-            var net = await Task.Run(() => LookUp(sku));
+            var net = await Task.Factory.StartNew(
+                () => LookUp(sku), CancellationToken.None, TaskCreationOptions.PreferFairness, TaskScheduler.Default);
             return Math.Round(net * 1.19m, 2);
         }
 

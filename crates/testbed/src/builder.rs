@@ -186,7 +186,7 @@ impl<'a> TargetBuilder<'a> {
     /// The command line, for a test that has said that it starts programs.
     fn admitted(&self) -> Result<CommandLine, TestbedError> {
         if self.testbed.is_for_tests() {
-            watching::admit(&self.subject.name());
+            watching::admit();
         }
         self.command()
     }

@@ -22,6 +22,8 @@ pub enum Needs {
     Little,
     /// A processor: what it watches works as hard as it can, and that is to be seen.
     Processor,
+    /// All processors, or as many as there are: what it watches works in several threads as hard as it can.
+    Processors,
     /// All of it: it measures losses, pauses or throughput.
     Machine,
 }
@@ -58,13 +60,14 @@ pub struct LiveTestsError {
 
 impl Needs {
     /// All of them, the modest first.
-    pub const ALL: [Needs; 3] = [Needs::Little, Needs::Processor, Needs::Machine];
+    pub const ALL: [Needs; 4] = [Needs::Little, Needs::Processor, Needs::Processors, Needs::Machine];
 
     /// The word in the file.
     pub fn word(self) -> &'static str {
         match self {
             Needs::Little => "little",
             Needs::Processor => "processor",
+            Needs::Processors => "processors",
             Needs::Machine => "machine",
         }
     }
@@ -83,7 +86,7 @@ impl FromStr for Needs {
         Needs::ALL
             .into_iter()
             .find(|needs| needs.word() == word)
-            .ok_or_else(|| format!("`{word}` is neither `little` nor `processor` nor `machine`"))
+            .ok_or_else(|| format!("`{word}` is none of `little`, `processor`, `processors` and `machine`"))
     }
 }
 
@@ -179,7 +182,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         let error = |line: &str| format!("\n{line}").parse::<LiveTests>().unwrap_err().to_string();
-        assert!(error("2 much cli a").starts_with("tests/live-tests.txt:2: `much` is neither"));
+        assert!(error("2 much cli a").starts_with("tests/live-tests.txt:2: `much` is none of"));
         assert!(error("-1 little cli a").contains("no number of seconds"));
         assert!(error("1 little cli").contains("a line is"));
         assert!(error("1 little cli a\n1 little cli a").contains("listed twice"));

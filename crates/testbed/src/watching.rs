@@ -40,13 +40,7 @@ fn listed() -> Option<&'static LiveTests> {
 ///
 /// # Panics
 /// When it is not, with what is to be done.
-pub(crate) fn admit(what: &str) {
-    if let (Ok(path), Some((p, n))) = (env::var("DRDOTNET_WATCH_LOG"), current_test()) {
-        use std::io::Write as _;
-        let mut f = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        writeln!(f, "{p} {n} start {what}").unwrap();
-        return;
-    }
+pub(crate) fn admit() {
     let (Some((package, name)), Some(listed)) = (current_test(), listed()) else { return };
     let Some(test) = listed.find(&package, &name) else {
         panic!(
@@ -75,14 +69,6 @@ pub fn watching(time: Duration) {
     *sum += time.as_secs_f64();
     let (sum, (package, name)) = (*sum, test);
     drop(watched);
-    if let Ok(path) = env::var("DRDOTNET_WATCH_LOG") {
-        use std::io::Write as _;
-        let mut f = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        writeln!(f, "{package} {name} {sum}").unwrap();
-    }
-    if env::var_os("DRDOTNET_WATCH_LOG").is_some() {
-        return;
-    }
     let said = listed.find(&package, &name).map_or(0.0, |test| test.seconds);
     // Durations are written with two digits at most.
     assert!(

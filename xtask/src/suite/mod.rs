@@ -65,11 +65,14 @@ struct Place {
 impl Place {
     fn new() -> Result<Place> {
         // Short, because paths of sockets may not be long.
-        let temporary =
-            tempfile::Builder::new().prefix("drdotnet-suite-").tempdir().context("making a folder for the suite")?;
+        let temporary = tempfile::Builder::new()
+            .prefix("drdotnet-suite-")
+            .tempdir()
+            .context("making a folder for the suite")?;
         // Open, because some tests become other users; set afterwards, because the umask cuts what a new folder gets.
         let open = Permissions::from_mode(0o1777);
-        std::fs::set_permissions(temporary.path(), open).context("opening the suite's folder to other users")?;
+        std::fs::set_permissions(temporary.path(), open)
+            .context("opening the suite's folder to other users")?;
         let seed = std::env::var("DRDOTNET_SEED").unwrap_or_else(|_| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             (now.as_secs() % 1000).to_string()

@@ -14,7 +14,9 @@ use crate::cargo;
 const AT_ONCE: usize = 7;
 /// The unit in which limits are counted.
 const PERIOD_SECONDS: f64 = 60.0;
-/// How much longer than it watches a test may take before it is ended as hung: starting programs, and a busy machine.
+/// What each test may take, whatever it watches: starting programs on a machine that is busy with other tests.
+const AT_LEAST_SECONDS: f64 = 180.0;
+/// How much longer than it watches a test may take before it is ended as hung.
 const PATIENCE: f64 = 6.0;
 
 /// Whether there is a cargo-nextest.
@@ -53,11 +55,11 @@ fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> Stri
     let mut text = format!(
         "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"fail\"\n\
          final-status-level = \"fail\"\nfailure-output = \"immediate\"\n\
-         slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = 2 }}\n\n\
+         slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n\n\
          [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n\n\
-         [test-groups]\nprocessor = {{ max-threads = {} }}\n",
+         [test-groups]\nprocessor = {{ max-threads = {processors} }}\n",
         AT_ONCE * processors,
-        (processors / 2).max(1),
+        periods(0.0),
     );
     let mut tests: Vec<&LiveTest> = listed.tests.iter().collect();
     tests.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
@@ -74,11 +76,14 @@ fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> Stri
                 names.join(" | "),
                 periods(first.seconds)
             );
-            text += match needs {
-                Needs::Little => "",
+            text += &match needs {
+                Needs::Little => String::new(),
                 // First, because they are in each other's way, and the rest fits in beside them.
-                Needs::Processor => "test-group = \"processor\"\npriority = 90\n",
-                Needs::Machine => "threads-required = \"num-test-threads\"\npriority = -100\n",
+                Needs::Processor => "test-group = \"processor\"\npriority = 90\n".to_owned(),
+                Needs::Processors => {
+                    format!("test-group = \"processor\"\nthreads-required = {processors}\npriority = 95\n")
+                }
+                Needs::Machine => "threads-required = \"num-test-threads\"\npriority = -100\n".to_owned(),
             };
         }
     }
@@ -103,7 +108,7 @@ fn filter(test: &LiveTest) -> String {
 /// How many periods a test may take.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few, and not below zero")]
 fn periods(seconds: f64) -> u32 {
-    ((PERIOD_SECONDS + seconds * PATIENCE) / PERIOD_SECONDS).ceil() as u32
+    ((AT_LEAST_SECONDS + seconds * PATIENCE) / PERIOD_SECONDS).ceil() as u32
 }
 
 #[cfg(test)]
@@ -112,20 +117,22 @@ mod tests {
 
     #[test]
     fn each_test_has_a_limit_and_those_that_measure_are_alone_and_last() {
-        let listed: LiveTests = "1 little a b::c\n30 processor a d\n8 machine e f".parse().unwrap();
+        let listed: LiveTests =
+            "1 little a b::c\n30 processor a d\n8 machine e f\n2 processors e g".parse().unwrap();
         let text = configuration(&listed, 2, &PathBuf::from("junit.xml"));
         let part = |name: &str| {
             let part = text.split("[[profile.suite.overrides]]").find(|part| part.contains(name));
             part.unwrap_or_else(|| panic!("{text}")).to_owned()
         };
         assert!(
-            text.contains("test-threads = 14") && text.contains("processor = { max-threads = 1 }"),
+            text.contains("test-threads = 14") && text.contains("processor = { max-threads = 2 }"),
             "{text}"
         );
         assert!(part("test(=d)").contains("test-group = \"processor\""), "{text}");
-        assert!(part("test(=d)").contains("terminate-after = 4"), "{text}");
+        assert!(part("test(=d)").contains("terminate-after = 6"), "{text}");
         assert!(part("test(=f)").contains("threads-required = \"num-test-threads\""), "{text}");
         assert!(part("test(=f)").contains("priority = -100"), "{text}");
-        assert!(part("(package(=a) & test(=b::c))").contains("terminate-after = 2"), "{text}");
+        assert!(part("test(=g)").contains("group = \"processor\"\nthreads-required = 2"), "{text}");
+        assert!(part("(package(=a) & test(=b::c))").contains("terminate-after = 4"), "{text}");
     }
 }

@@ -35,7 +35,6 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
          What is missing is fetched once and kept in {}.\n",
         testbed.cache_dir().display()
     ))?;
-    testbed.prepare(&[Runtime::Net9]).map_err(failed)?;
     let target = testbed.target(PATIENT, Runtime::Net9).start().map_err(failed)?;
     let port = target.value_of("port").and_then(|port| port.parse().ok()).unwrap_or(0);
     say(&format!("\nThe shop is open at http://127.0.0.1:{port}, and looks fine to its visitors:\n"))?;

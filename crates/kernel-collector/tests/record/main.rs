@@ -48,6 +48,7 @@ fn record_until(request: Request, mut enough: impl FnMut(&Collecting) -> bool) -
 
 /// Records for so long.
 fn record_for(request: Request, time: Duration) -> Recorded {
+    testbed::watching(time);
     let begin = Instant::now();
     record_until(request, |_| begin.elapsed() > time)
 }

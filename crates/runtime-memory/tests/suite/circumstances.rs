@@ -117,7 +117,7 @@ fn an_ordinary_user_reads_the_names_of_an_own_process_and_of_no_other() {
         command.arg("--").arg(&program).args([
             "--exact",
             "--nocapture",
-            "the_methods_as_another_user_sees_them",
+            "circumstances::the_methods_as_another_user_sees_them",
         ]);
         let output = command.env(ASKED, target.pid().to_string()).output().expect("setpriv runs");
         String::from_utf8_lossy(&output.stdout).into_owned()

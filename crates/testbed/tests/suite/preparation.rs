@@ -21,7 +21,7 @@ fn cache_without_patients() -> tempfile::TempDir {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap();
         let text = name.to_string_lossy();
-        if text.starts_with("net9-") || text.starts_with("compiler-") {
+        if ["net9-", "compiler-", "compiler12-"].iter().any(|start| text.starts_with(start)) {
             symlink(&path, folder.path().join(name)).unwrap();
         }
     }

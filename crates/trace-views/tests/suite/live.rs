@@ -15,6 +15,7 @@ const PATIENTS: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
 const LOOK: Duration = Duration::from_secs(3);
 
 fn look(patient: &str, runtime: Runtime, providers: Vec<Provider>, view: View) -> (Profile, Reading) {
+    testbed::watching(LOOK);
     let trace = Subject::start(patient, runtime).record(providers, |waiting| waiting.elapsed >= LOOK);
     let request = Request::new(Wanted::View(view), Detail::TimeLine);
     let mut reading = read(trace.as_slice(), &request).expect("it is a trace");

@@ -78,7 +78,7 @@ pub fn ids(report: &Report) -> Vec<&str> {
     report.findings.iter().map(|finding| finding.id.as_str()).collect()
 }
 
-/// Looks again and again until a report is as wanted: a loaded test machine may take the processors away for a while.
+/// Looks again until a report is as wanted: an illness is not yet ripe in every moment in which its program is ready.
 pub fn look_until(
     profiler: &str,
     target: &Target,
@@ -86,8 +86,8 @@ pub fn look_until(
     settings: &[&str],
     wanted: impl Fn(&Report) -> bool,
 ) -> Report {
-    /// Looks at most.
-    const LOOKS: usize = 12;
+    /// Looks at most: what grows is seen by comparing two.
+    const LOOKS: usize = 3;
     let mut report = look(profiler, target, seconds, settings);
     for _ in 1..LOOKS {
         if wanted(&report) {
