@@ -33,14 +33,11 @@ pub fn run() -> Result<()> {
     let testbed = Testbed::open()?;
     testbed.prepare(&Runtime::ALL)?;
     for runtime in Runtime::ALL {
-        let target = match runtime {
-            Runtime::Net10 => testbed.stranger().start()?,
-            _ => testbed.target("healthy-idle-service", runtime).start()?,
-        };
+        let target = testbed.target("healthy-idle-service", runtime).start()?;
         visits(&probe, &target)?;
         ended(&probe, &target)?;
     }
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         for (threads, most) in CROWDS {
             walks(&probe, &testbed, runtime, threads, most)?;
         }

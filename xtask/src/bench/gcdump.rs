@@ -21,7 +21,7 @@ pub fn run() -> Result<()> {
     let tool = folder.join("release/drdotnet");
     let testbed = Testbed::open()?;
     let place = tempfile::tempdir()?;
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         testbed.prepare(&[runtime])?;
         for (name, patient, argument) in HEAPS {
             let target = testbed.target(patient, runtime).arg(argument).start()?;

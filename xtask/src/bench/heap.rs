@@ -36,9 +36,12 @@ pub fn run() -> Result<()> {
     cargo(["build", "--release", "--package", "heap-collector", "--example", "take"])?;
     let tool = built("release/examples/take");
     let testbed = Testbed::open()?;
-    for (runtime, way) in
-        [(Runtime::Net9, "walk"), (Runtime::Net8, "agent-events"), (Runtime::Net31, "events")]
-    {
+    for (runtime, way) in [
+        (Runtime::Net10, "walk"),
+        (Runtime::Net9, "walk"),
+        (Runtime::Net8, "agent-events"),
+        (Runtime::Net31, "events"),
+    ] {
         testbed.prepare(&[runtime])?;
         for millions in MILLIONS {
             let cells = format!("cells={}", u64::from(millions) * 1_000_000);
