@@ -6,7 +6,8 @@
 // runtimes: 3.1 8 9 10
 // The inner task stands in the shared queue, behind all requests: with Task.Run it would be in the blocked
 // thread's own queue, which .NET 10 empties when a thread blocks. A rush at the start fills the shared queue,
-// and then requests arrive faster than the pool adds threads. Argument: rate (requests per second).
+// and then requests arrive faster than the pool adds threads. It begins with twelve, so that the few that it has
+// just added are few beside those that block. Argument: rate (requests per second).
 
 using System;
 using System.Runtime.CompilerServices;
@@ -20,6 +21,7 @@ namespace Catalog
     internal static class Storefront
     {
         private const int Rush = 100;
+        private const int FewestThreads = 12;
         private const int MostThreads = 200;
         private const int MostPending = 20_000;
 
@@ -29,6 +31,7 @@ namespace Catalog
             var prices = new PriceService();
             ThreadPool.GetMaxThreads(out _, out var ioThreads);
             ThreadPool.SetMaxThreads(MostThreads, ioThreads);
+            ThreadPool.SetMinThreads(FewestThreads, FewestThreads);
 
             for (var i = 0; i < Rush; i++)
             {

@@ -70,7 +70,7 @@ fn failing_commands_are_told_with_what_the_server_says() {
 
 #[test]
 fn refused_calls_are_told_on_every_runtime_and_with_the_reason_where_it_is_passed_on() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let (finding, _) = diagnosed("failing-http", runtime, &["refused=1"], &[]);
         assert_eq!(culprit(&finding), "Billing.TaxClient.RateAsync", "{runtime}");
         assert!(finding.title.contains("127.0.0.1:1 fail"), "{runtime}: {finding:?}");

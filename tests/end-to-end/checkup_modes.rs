@@ -274,7 +274,7 @@ fn the_json_is_as_documented() {
 /// Every runtime shows every sign.
 #[test]
 fn the_vital_signs_are_complete() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target("healthy-idle-service", runtime).start().unwrap();
         shows_all_signs(target.pid(), &runtime.to_string());
     }

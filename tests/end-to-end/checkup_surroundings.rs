@@ -282,6 +282,15 @@ fn a_recording_since_the_start_is_told() {
     assert!(found.evidence.iter().any(|evidence| evidence.seen == file.to_str().unwrap()), "{found:?}");
 }
 
+/// The threads of a runtime that send events, or have sent some.
+fn threads_that_send(pid: u32) -> Vec<PathBuf> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|entry| entry.path());
+    let sends = |path: &PathBuf| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim_end() == ".NET EventPipe")
+    };
+    threads.filter(sends).collect()
+}
+
 #[test]
 fn another_tool_that_reads_events_is_worth_knowing() {
     for runtime in [Runtime::Net8, Runtime::Net9] {
@@ -295,7 +304,12 @@ fn another_tool_that_reads_events_is_worth_knowing() {
         let (code, report) = examined(&User::new(), target.pid());
         let found = finding(&report, "left-on", "Another tool");
         assert_eq!((code, found.severity), (Some(0), Severity::Info), "{report:?}");
+        let senders = threads_that_send(target.pid());
         drop(other);
+        // The runtime notices that its reader has gone when it has something to send.
+        eventually("its session has ended", || {
+            (threads_that_send(target.pid()).len() < senders.len()).then_some(())
+        });
         // Each checkup makes the runtime begin a thread that stays and bears the name of one that sends.
         let (_, report) = examined(&User::new(), target.pid());
         assert!(report.findings.iter().all(|finding| finding.id != "left-on"), "{report:?}");

@@ -53,7 +53,7 @@ fn check_no_litter(user: &User, saved: &[&str]) {
 
 #[test]
 fn the_last_seconds_are_kept() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let user = User::new();
         let target = patient("exception-storm", runtime);
         let before = SystemTime::now();

@@ -48,7 +48,7 @@ fn everything(report: &Report) -> String {
 
 #[test]
 fn a_leak_is_seen_in_one_heap_and_proven_by_two() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let user = User::new();
         let target = start("leak-static-collection", runtime);
         let before = collect(&user, &target, "before.gcdump");

@@ -53,7 +53,7 @@ fn typed(user: &User, line: &str) -> Said {
 
 #[test]
 fn the_door_shows_a_leak_and_every_command_it_names_works() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let user = User::new();
         let target = start("leak-static-collection", runtime);
         let pid = target.pid().to_string();

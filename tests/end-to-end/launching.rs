@@ -40,7 +40,7 @@ fn check_report_and_end(said: &Said, runtime: Runtime) {
 #[test]
 fn a_program_is_started_looked_at_and_stopped_on_every_runtime() {
     let user = User::new();
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let line = shared().target("healthy-idle-service", runtime).command().unwrap();
         let said = said(&mut run(&user, &["-d", "1", "--json"], &[], &line));
         check_report_and_end(&said, runtime);

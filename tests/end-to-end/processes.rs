@@ -69,9 +69,8 @@ fn all_four_runtimes_are_listed_at_once_and_one_of_them_is_in_a_container() {
 #[test]
 fn a_process_is_described_on_every_runtime() {
     let user = User::new();
-    let mut targets: Vec<_> = [Runtime::Net31, Runtime::Net8, Runtime::Net9]
-        .map(|runtime| shared().target("healthy-idle-service", runtime).start().unwrap())
-        .into();
+    let mut targets: Vec<_> =
+        Runtime::ALL.map(|runtime| shared().target("healthy-idle-service", runtime).start().unwrap()).into();
     targets.push(shared().stranger().start().unwrap());
     for target in &targets {
         let pid = target.pid().to_string();

@@ -56,7 +56,7 @@ pub fn check_whole(contents: &Contents) {
 #[test]
 fn every_runtime_is_recorded_with_names_and_lives_on() {
     let user = User::new();
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = storm(runtime);
         let folder = user.folder().join(runtime.label());
         std::fs::create_dir(&folder).unwrap();

@@ -5,7 +5,7 @@ use testbed::{Runtime, shared};
 
 use crate::support::{User, eventually, start_named};
 
-const RUNTIMES: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const RUNTIMES: [Runtime; 4] = Runtime::ALL;
 
 #[test]
 fn the_busy_thread_is_found_on_every_runtime() {

@@ -185,7 +185,7 @@ impl Started {
     /// Waits until `drdotnet` has looked at its target more than once.
     pub fn wait_looks(&self) {
         let before = naps(self.pid());
-        eventually("the target has been looked at", || (naps(self.pid()) > before + 12).then_some(()));
+        eventually("the target has been looked at", || (naps(self.pid()) > before + 24).then_some(()));
     }
 
     /// Sends it a signal.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testbed::{Runtime, Target, shared};
 
-const PATIENTS: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const PATIENTS: [Runtime; 4] = Runtime::ALL;
 
 struct Subject {
     target: Target,

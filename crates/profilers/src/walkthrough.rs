@@ -39,7 +39,7 @@ fn the_profiler_of_that_page_finds_the_illness_of_a_patient() {
     let profiler = compilations::Compilations;
     let settings = Settings::new(profiler.spec(), []).unwrap();
     let patient = testbed::patients().iter().find(|known| known.id == "jit-storm").unwrap();
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target(patient.id, runtime).start().unwrap();
         let options = Options { timeout: Duration::from_secs(30) };
         let process = find(ProcessId(target.pid()), &options).unwrap();

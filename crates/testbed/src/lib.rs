@@ -74,4 +74,4 @@ pub use crate::runtime::Runtime;
 pub use crate::target::Target;
 pub use crate::testbed::Testbed;
 pub use crate::visitors::Visitors;
-pub use crate::watching::{alone, seed, watching};
+pub use crate::watching::{alone, seed, two_of, watching};

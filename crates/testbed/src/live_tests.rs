@@ -20,6 +20,8 @@ pub const LIVE_TESTS: &str = "tests/live-tests.txt";
 pub enum Needs {
     /// Next to nothing: what it watches rests, or need not be quick. Many of them run at once, and make way for others.
     Little,
+    /// Little, but nobody who fills the processors meanwhile: what it watches is judged by when things happen in it.
+    Quiet,
     /// A processor: what it watches works as hard as it can, and that is to be seen.
     Processor,
     /// All processors, or as many as there are: what it watches works in several threads as hard as it can.
@@ -60,12 +62,14 @@ pub struct LiveTestsError {
 
 impl Needs {
     /// All of them, the modest first.
-    pub const ALL: [Needs; 4] = [Needs::Little, Needs::Processor, Needs::Processors, Needs::Machine];
+    pub const ALL: [Needs; 5] =
+        [Needs::Little, Needs::Quiet, Needs::Processor, Needs::Processors, Needs::Machine];
 
     /// The word in the file.
     pub fn word(self) -> &'static str {
         match self {
             Needs::Little => "little",
+            Needs::Quiet => "quiet",
             Needs::Processor => "processor",
             Needs::Processors => "processors",
             Needs::Machine => "machine",
@@ -83,10 +87,10 @@ impl FromStr for Needs {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Needs, String> {
-        Needs::ALL
-            .into_iter()
-            .find(|needs| needs.word() == word)
-            .ok_or_else(|| format!("`{word}` is none of `little`, `processor`, `processors` and `machine`"))
+        Needs::ALL.into_iter().find(|needs| needs.word() == word).ok_or_else(|| {
+            let words = Needs::ALL.map(Needs::word).join("`, `");
+            format!("`{word}` is none of `{words}`")
+        })
     }
 }
 

@@ -4,13 +4,10 @@ use std::collections::HashMap;
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::live_tests::{LIVE_TESTS, LiveTests, Needs};
-
-/// How far tests that need little make way for those that need a processor.
-const MAKE_WAY: i32 = 5;
+use crate::live_tests::{LIVE_TESTS, LiveTests};
 
 /// The test that runs in this thread: its package and its name. `None` where nobody can tell.
 fn current_test() -> Option<(String, String)> {
@@ -42,19 +39,11 @@ fn listed() -> Option<&'static LiveTests> {
 /// When it is not, with what is to be done.
 pub(crate) fn admit() {
     let (Some((package, name)), Some(listed)) = (current_test(), listed()) else { return };
-    let Some(test) = listed.find(&package, &name) else {
-        panic!(
-            "this test starts a program, and {LIVE_TESTS} does not say for how many seconds it watches it. \
-             Add a line there: `SECONDS little {package} {name}`"
-        );
-    };
-    if test.needs == Needs::Little && env::var_os("NEXTEST_TEST_NAME").is_some() {
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            // Without it the test runs as well, only not as considerately.
-            let _ = rustix::process::nice(MAKE_WAY);
-        });
-    }
+    assert!(
+        listed.find(&package, &name).is_some(),
+        "this test starts a program, and {LIVE_TESTS} does not say for how many seconds it watches it. \
+         Add a line there: `SECONDS little {package} {name}`"
+    );
 }
 
 /// The test that runs now is about to watch a program for so long: all that it watches must stay within what it has said.
@@ -80,6 +69,15 @@ pub fn watching(time: Duration) {
 /// What chooses among runtimes where a test takes one of several: `DRDOTNET_SEED`, else 0. The suite prints it.
 pub fn seed() -> usize {
     env::var("DRDOTNET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
+}
+
+/// Two of several, as the [`seed`] says: for a test that fills a processor for seconds on each of them. Each has its turn in every
+/// second run.
+pub fn two_of<T: Copy>(all: &[T]) -> Vec<T> {
+    let first = seed() % all.len().max(1);
+    (0..all.len().min(2))
+        .filter_map(|turn| all.get((first + turn * all.len() / 2) % all.len()).copied())
+        .collect()
 }
 
 /// Whether this process runs nothing but the test `name`, which measures itself. Where other tests run in the same process, a

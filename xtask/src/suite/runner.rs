@@ -1,4 +1,10 @@
 //! cargo-nextest: one process a test, with a place and a limit for each by what tests/live-tests.txt says of it.
+//!
+//! ```text
+//! 1  quiet                   many at once
+//! 2  processor, processors   as many as there are processors
+//! 3  little, and all tests that start no program: many at once; at its end machine, one at a time
+//! ```
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,7 +16,7 @@ use super::Place;
 use super::results::Results;
 use crate::cargo;
 
-/// Tests at once for each processor: most of them wait.
+/// Tests at once for each processor, of those that wait most of the time.
 const AT_ONCE: usize = 7;
 /// The unit in which limits are counted.
 const PERIOD_SECONDS: f64 = 60.0;
@@ -35,19 +41,45 @@ pub fn run(
 ) -> Result<()> {
     let folder = cargo::built("suite");
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    let (file, told) = (folder.join("nextest.toml"), folder.join("junit.xml"));
+    let (settings, junit) = (folder.join("nextest.toml"), folder.join("junit.xml"));
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    std::fs::write(&file, configuration(listed, processors, &told)).context("writing nextest's settings")?;
-    let _ = std::fs::remove_file(&told);
-    let mut command = cargo::command(["nextest", "run", "--profile", "suite", "--config-file"]);
-    command.arg(&file).args(chosen).args(rest);
-    place.prepare(&mut command);
-    results.note(&mut command, "the tests")?;
-    // Where nothing could be built there is none.
-    if let Ok(text) = std::fs::read_to_string(&told) {
-        results.read_junit(&text)?;
+    std::fs::write(&settings, configuration(listed, processors, &junit))
+        .context("writing nextest's settings")?;
+    let mut run = |filter: &[String], what: &str| -> Result<()> {
+        let _ = std::fs::remove_file(&junit);
+        let mut command = cargo::command(["nextest", "run", "--profile", "suite", "--no-tests", "pass"]);
+        command.arg("--config-file").arg(&settings).args(chosen).args(rest).args(filter);
+        place.prepare(&mut command);
+        results.note(&mut command, what)?;
+        // Where nothing could be built there is none.
+        match std::fs::read_to_string(&junit) {
+            Ok(text) => results.read_junit(&text),
+            Err(_) => Ok(()),
+        }
+    };
+    if !rest.is_empty() {
+        return run(&[], "the tests");
     }
-    Ok(())
+    let many = AT_ONCE * processors;
+    let (mut earlier, only) = (Vec::new(), |filter: String| ["-E".to_owned(), filter]);
+    for (needs, at_once, what) in [
+        (&[Needs::Quiet][..], many, "the tests that need quiet"),
+        (&[Needs::Processor, Needs::Processors], processors, "the tests that need processors"),
+    ] {
+        let tests: Vec<&LiveTest> = listed.tests.iter().filter(|test| needs.contains(&test.needs)).collect();
+        if tests.is_empty() {
+            continue;
+        }
+        let tests = any_of(&tests);
+        earlier.push(format!("({tests})"));
+        let at_once = ["--test-threads".to_owned(), at_once.to_string()];
+        println!("\n{what}:");
+        run(&[only(tests), at_once].concat(), what)?;
+    }
+    println!("\nthe other tests:");
+    let others =
+        if earlier.is_empty() { "all()".to_owned() } else { format!("not ({})", earlier.join(" | ")) };
+    run(&only(others), "the other tests")
 }
 
 /// The settings for this suite.
@@ -56,8 +88,7 @@ fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> Stri
         "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"fail\"\n\
          final-status-level = \"fail\"\nfailure-output = \"immediate\"\n\
          slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n\n\
-         [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n\n\
-         [test-groups]\nprocessor = {{ max-threads = {processors} }}\n",
+         [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n",
         AT_ONCE * processors,
         periods(0.0),
     );
@@ -68,31 +99,28 @@ fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> Stri
         for needs in Needs::ALL {
             let alike: Vec<&LiveTest> = same.iter().copied().filter(|test| test.needs == needs).collect();
             let Some(first) = alike.first() else { continue };
-            let names: Vec<String> = alike.iter().map(|test| filter(test)).collect();
             let _ = write!(
                 text,
                 "\n[[profile.suite.overrides]]\nfilter = '{}'\n\
                  slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n",
-                names.join(" | "),
+                any_of(&alike),
                 periods(first.seconds)
             );
             text += &match needs {
-                Needs::Little => String::new(),
-                // First, because they are in each other's way, and the rest fits in beside them.
-                Needs::Processor => "test-group = \"processor\"\npriority = 90\n".to_owned(),
-                Needs::Processors => {
-                    format!("test-group = \"processor\"\nthreads-required = {processors}\npriority = 95\n")
-                }
+                Needs::Little | Needs::Quiet | Needs::Processor => String::new(),
+                Needs::Processors => format!("threads-required = {processors}\npriority = -50\n"),
                 Needs::Machine => "threads-required = \"num-test-threads\"\npriority = -100\n".to_owned(),
             };
         }
     }
     // The long ones before the short ones, so that none is left over at the end.
     for (priority, seconds) in [(80, 40.0), (60, 20.0), (40, 10.0), (20, 5.0)] {
-        let long = listed.tests.iter().filter(|test| test.needs == Needs::Little && test.seconds >= seconds);
-        let names: Vec<String> = long.map(filter).collect();
-        if !names.is_empty() {
-            let names = names.join(" | ");
+        let is_long = |test: &&LiveTest| {
+            matches!(test.needs, Needs::Little | Needs::Quiet | Needs::Processor) && test.seconds >= seconds
+        };
+        let long: Vec<&LiveTest> = listed.tests.iter().filter(is_long).collect();
+        if !long.is_empty() {
+            let names = any_of(&long);
             let _ =
                 write!(text, "\n[[profile.suite.overrides]]\nfilter = '{names}'\npriority = {priority}\n");
         }
@@ -100,9 +128,10 @@ fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> Stri
     text
 }
 
-/// A test in nextest's language.
-fn filter(test: &LiveTest) -> String {
-    format!("(package(={}) & test(={}))", test.package, test.name)
+/// Some tests in nextest's language.
+fn any_of(tests: &[&LiveTest]) -> String {
+    let tests = tests.iter().map(|test| format!("(package(={}) & test(={}))", test.package, test.name));
+    tests.collect::<Vec<_>>().join(" | ")
 }
 
 /// How many periods a test may take.
@@ -124,15 +153,11 @@ mod tests {
             let part = text.split("[[profile.suite.overrides]]").find(|part| part.contains(name));
             part.unwrap_or_else(|| panic!("{text}")).to_owned()
         };
-        assert!(
-            text.contains("test-threads = 14") && text.contains("processor = { max-threads = 2 }"),
-            "{text}"
-        );
-        assert!(part("test(=d)").contains("test-group = \"processor\""), "{text}");
+        assert!(text.contains("test-threads = 14"), "{text}");
         assert!(part("test(=d)").contains("terminate-after = 6"), "{text}");
         assert!(part("test(=f)").contains("threads-required = \"num-test-threads\""), "{text}");
         assert!(part("test(=f)").contains("priority = -100"), "{text}");
-        assert!(part("test(=g)").contains("group = \"processor\"\nthreads-required = 2"), "{text}");
+        assert!(part("test(=g)").contains("threads-required = 2"), "{text}");
         assert!(part("(package(=a) & test(=b::c))").contains("terminate-after = 4"), "{text}");
     }
 }

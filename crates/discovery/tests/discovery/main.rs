@@ -330,10 +330,8 @@ fn a_temp_folder_too_long_for_a_socket_is_told() {
 #[test]
 fn hung_targets_delay_neither_each_other_nor_the_rest() {
     let healthy = patient(Runtime::Net9).start().unwrap();
-    let hung: Vec<Target> = [Runtime::Net31, Runtime::Net8, Runtime::Net9]
-        .into_iter()
-        .map(|runtime| patient(runtime).start().unwrap())
-        .collect();
+    let hung: Vec<Target> =
+        Runtime::ALL.into_iter().map(|runtime| patient(runtime).start().unwrap()).collect();
     // The runtime serves one caller at a time: whoever connects and says nothing keeps it from all others.
     let silent: Vec<UnixStream> = hung
         .iter()

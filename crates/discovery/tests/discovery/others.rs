@@ -106,8 +106,7 @@ fn a_process_of_another_user_is_listed_with_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     // Once with a socket where everybody can see it, once where nobody else can.
     let open = patient(Runtime::Net9).tmpdir("/tmp").start().unwrap();
-    let targets = [Runtime::Net31, Runtime::Net8, Runtime::Net9]
-        .map(|runtime| patient(runtime).tmpdir(folder.path()).start().unwrap());
+    let targets = Runtime::ALL.map(|runtime| patient(runtime).tmpdir(folder.path()).start().unwrap());
     for target in targets.iter().chain([&open]) {
         let lines = lister.lines_about(&nobody, target.pid());
         let first = format!("pid={0} inside={0} visible=true reach=Forbidden", target.pid());
@@ -140,14 +139,14 @@ fn root_can_collect_everything_from_a_usual_target() {
     if !is_root() {
         return;
     }
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = patient(runtime).start().unwrap();
         for access in access(&found(&target)) {
             if access.id == "cpu-samples" {
                 // Depends on the kernel.
                 continue;
             }
-            if access.id == "dump" && runtime != Runtime::Net9 {
+            if access.id == "dump" && matches!(runtime, Runtime::Net8 | Runtime::Net31) {
                 // The single file has no createdump beside it, and the one of 3.1 lacks its run bit.
                 assert_ne!(access.ability, Ability::Yes, "{} on {runtime}", access.id);
                 continue;

@@ -88,7 +88,9 @@ fn every_root_is_found(builder: TargetBuilder<'_>) -> HeapLayout {
 
 #[test]
 fn every_root_of_a_heap_dump_is_found_from_outside() {
-    every_root_is_found(shared().target("healthy-vault", Runtime::Net9));
+    for runtime in [Runtime::Net9, Runtime::Net10] {
+        every_root_is_found(shared().target("healthy-vault", runtime));
+    }
 }
 
 #[test]
@@ -98,10 +100,12 @@ fn every_root_of_a_stranger_is_found_from_outside() {
 
 #[test]
 fn every_root_with_the_server_collector_is_found_from_outside() {
-    let builder = shared().target("healthy-vault", Runtime::Net9).env("DOTNET_gcServer", "1");
-    let layout = every_root_is_found(builder);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    assert_eq!(layout.is_server, processors > 1, "{layout:?}");
+    for runtime in [Runtime::Net9, Runtime::Net10] {
+        let builder = shared().target("healthy-vault", runtime).env("DOTNET_gcServer", "1");
+        let layout = every_root_is_found(builder);
+        assert_eq!(layout.is_server, processors > 1, "{runtime}: {layout:?}");
+    }
 }
 
 #[test]

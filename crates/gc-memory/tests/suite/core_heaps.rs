@@ -29,9 +29,11 @@ fn count(graph: &HeapGraph, name: &str) -> usize {
 
 #[test]
 fn the_heap_of_a_dump_has_the_objects_and_roots_of_the_program() {
-    for kind in [DumpKind::Full, DumpKind::Heap] {
+    let on_9_and_10 =
+        [Runtime::Net9, Runtime::Net10].map(|runtime| [(runtime, DumpKind::Full), (runtime, DumpKind::Heap)]);
+    for (runtime, kind) in on_9_and_10.into_iter().flatten() {
         let folder = tempfile::tempdir().expect("a folder");
-        let core = dumped(shared().target("healthy-vault", Runtime::Net9), kind, folder.path());
+        let core = dumped(shared().target("healthy-vault", runtime), kind, folder.path());
         let heap = graph_of_core(&core).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
         assert_eq!(heap.unnamed_types, 0, "{kind:?}");
         assert_eq!(heap.told.missing, Vec::<String>::new(), "{kind:?}");

@@ -10,6 +10,9 @@ use heap_collector::Wish;
 
 use crate::support::{Patience, Subject, types_at};
 
+/// The runtimes that describe themselves well enough for a whole heap.
+const DESCRIBED: [Runtime; 2] = [Runtime::Net9, Runtime::Net10];
+
 fn vault(runtime: Runtime) -> Subject {
     Subject::start(shared().target("healthy-vault", runtime))
 }
@@ -26,33 +29,37 @@ fn held_by(heap: &CoreHeap, kind: RootKind, name: &str) -> Vec<String> {
 
 #[test]
 fn handles_of_every_kind_are_counted_with_the_types_they_hold() {
-    let heap = vault(Runtime::Net9).still_heap();
-    let of_kind = |kind: HandleKind| {
-        let handles = heap.roots.handles().iter().filter(move |handle| handle.kind == kind);
-        types_at(&heap.graph, handles.map(|handle| handle.object))
-    };
-    let expected = [
-        (HandleKind::Strong, "Vault.Coin", 100),
-        (HandleKind::Pinned, "Vault.Grain[]", 30),
-        (HandleKind::WeakShort, "Vault.Receipt", 40),
-        (HandleKind::WeakLong, "Vault.Ledger", 20),
-        (HandleKind::Dependent, "Vault.Key", 25),
-    ];
-    for (kind, name, count) in expected {
-        let found = of_kind(kind);
-        assert_eq!(found.get(name), Some(&count), "{kind:?}: {found:?}");
-        assert_eq!(found.get("no object"), None, "{kind:?}: {found:?}");
+    for runtime in DESCRIBED {
+        let heap = vault(runtime).still_heap();
+        let of_kind = |kind: HandleKind| {
+            let handles = heap.roots.handles().iter().filter(move |handle| handle.kind == kind);
+            types_at(&heap.graph, handles.map(|handle| handle.object))
+        };
+        let expected = [
+            (HandleKind::Strong, "Vault.Coin", 100),
+            (HandleKind::Pinned, "Vault.Grain[]", 30),
+            (HandleKind::WeakShort, "Vault.Receipt", 40),
+            (HandleKind::WeakLong, "Vault.Ledger", 20),
+            (HandleKind::Dependent, "Vault.Key", 25),
+        ];
+        for (kind, name, count) in expected {
+            let found = of_kind(kind);
+            assert_eq!(found.get(name), Some(&count), "{runtime}: {kind:?}: {found:?}");
+            assert_eq!(found.get("no object"), None, "{kind:?}: {found:?}");
+        }
+        let dependent = heap.roots.handles().iter().filter(|handle| handle.kind == HandleKind::Dependent);
+        let values = types_at(&heap.graph, dependent.map(|handle| handle.dependent));
+        assert_eq!(values.get("Vault.Secret"), Some(&25), "{values:?}");
+        assert_eq!(heap.told.missing, Vec::<String>::new());
     }
-    let dependent = heap.roots.handles().iter().filter(|handle| handle.kind == HandleKind::Dependent);
-    let values = types_at(&heap.graph, dependent.map(|handle| handle.dependent));
-    assert_eq!(values.get("Vault.Secret"), Some(&25), "{values:?}");
-    assert_eq!(heap.told.missing, Vec::<String>::new());
 }
 
 #[test]
 fn static_fields_locals_and_statics_of_threads_have_their_names() {
-    let heap = vault(Runtime::Net9).still_heap();
-    names_are_known(&heap);
+    for runtime in DESCRIBED {
+        let heap = vault(runtime).still_heap();
+        names_are_known(&heap);
+    }
 }
 
 #[test]
@@ -96,19 +103,21 @@ fn names_are_known(heap: &CoreHeap) {
 
 #[test]
 fn the_whole_heap_lies_in_the_ranges_of_generations() {
-    let heap = vault(Runtime::Net9).still_heap();
-    assert!(heap.graph.node_count() > 1000, "{}", heap.graph.node_count());
-    assert_eq!(heap.unnamed_types, 0);
-    let mut objects = BTreeMap::<_, usize>::new();
-    for node in heap.graph.nodes() {
-        let generation = heap.graph.generation(node).expect("every object has one");
-        *objects.entry(generation.label()).or_default() += 1;
-    }
-    assert!(objects.contains_key(Generation::Frozen.label()), "{objects:?}");
-    assert_eq!(heap.graph.losses().dangling_references, 0);
-    assert!(heap.layout.free.count < 1000, "{:?}", heap.layout.free);
-    for range in &heap.layout.ranges {
-        assert!(range.start <= range.end && range.end <= range.committed, "{range:x?}");
+    for runtime in DESCRIBED {
+        let heap = vault(runtime).still_heap();
+        assert!(heap.graph.node_count() > 1000, "{}", heap.graph.node_count());
+        assert_eq!(heap.unnamed_types, 0);
+        let mut objects = BTreeMap::<_, usize>::new();
+        for node in heap.graph.nodes() {
+            let generation = heap.graph.generation(node).expect("every object has one");
+            *objects.entry(generation.label()).or_default() += 1;
+        }
+        assert!(objects.contains_key(Generation::Frozen.label()), "{objects:?}");
+        assert_eq!(heap.graph.losses().dangling_references, 0);
+        assert!(heap.layout.free.count < 1000, "{:?}", heap.layout.free);
+        for range in &heap.layout.ranges {
+            assert!(range.start <= range.end && range.end <= range.committed, "{range:x?}");
+        }
     }
 }
 
@@ -139,7 +148,7 @@ fn objects_behind_a_blocked_finalizer_are_found() {
         let subject = Subject::start(shared().target("blocked-finalizer", runtime));
         let mut memory = subject.open();
         subject.target.suspend().unwrap();
-        if runtime == Runtime::Net9 {
+        if DESCRIBED.contains(&runtime) {
             let heap = memory.graph_from_outside(&[]).expect("a graph");
             let ready = heap.roots.finalizer_queue().expect("a queue").ready.iter().copied();
             let types = types_at(&heap.graph, ready);

@@ -83,7 +83,7 @@ fn time_in(profile: &Profile, name: &str) -> u64 {
 
 #[test]
 fn a_hot_method_is_named_from_the_kernel_to_the_start_of_its_thread() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = testbed::shared().target("hot-method", runtime).start().expect("the patient starts");
         let recorded = record(vec![target_of(&target)], Collect::OnCpu, 400);
         let process = &recorded.processes[0];

@@ -13,7 +13,7 @@ fn a_leaf_has_its_caller() {
     if !may_watch() {
         return;
     }
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let subject = Subject::start("hot-method", runtime);
         let profiles = subject.profile(Collect::OnCpu, |progress| progress.samples >= 600);
         let (mut right, mut all) = (0, 0);

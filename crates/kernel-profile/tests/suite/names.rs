@@ -8,7 +8,7 @@ use native_symbols::{Backing, MemoryMap};
 use perf_sampler::Collect;
 use ready_to_run::Precompiled;
 use symbols::MethodKind;
-use testbed::{Runtime, shared};
+use testbed::{Runtime, seed, shared};
 
 use crate::quality::{assert_named, figures};
 use crate::support::{Subject, finish, may_watch, stacks_of};
@@ -18,15 +18,9 @@ fn managed_code_of_patients_is_named() {
     if !may_watch() {
         return;
     }
-    for (patient, runtime) in [
-        ("web-two-routes", Runtime::Net31),
-        ("web-two-routes", Runtime::Net8),
-        ("healthy-busy-web", Runtime::Net8),
-        ("jit-storm", Runtime::Net8),
-        ("healthy-busy-web", Runtime::Net9),
-        ("jit-storm", Runtime::Net9),
-        ("regex-backtracking", Runtime::Net9),
-    ] {
+    let patients = ["web-two-routes", "healthy-busy-web", "jit-storm", "regex-backtracking"];
+    for (number, patient) in patients.into_iter().enumerate() {
+        let runtime = Runtime::ALL[(number + seed()) % Runtime::ALL.len()];
         let subject = Subject::start(patient, runtime);
         let profiles = subject.profile(Collect::Both, |progress| progress.samples >= 500);
         assert_named(&format!("{patient} on {runtime}"), &profiles);

@@ -1,7 +1,7 @@
 //! Stacks reach the start of their thread.
 
 use perf_sampler::Collect;
-use testbed::{Runtime, shared};
+use testbed::{Runtime, seed, shared};
 
 use crate::quality::{assert_complete, figures};
 use crate::support::{Subject, may_watch, stacks_of};
@@ -11,17 +11,16 @@ fn stacks_of_patients_are_complete() {
     if !may_watch() {
         return;
     }
-    for (patient, runtime) in [
-        ("web-two-routes", Runtime::Net31),
-        ("web-two-routes", Runtime::Net8),
-        ("web-two-routes", Runtime::Net9),
-        ("jit-storm", Runtime::Net8),
-        ("jit-storm", Runtime::Net9),
-        ("lock-contention", Runtime::Net9),
-        ("allocation-pressure", Runtime::Net9),
-        ("exception-storm", Runtime::Net9),
-        ("pool-starvation", Runtime::Net8),
-    ] {
+    let patients = [
+        "web-two-routes",
+        "jit-storm",
+        "lock-contention",
+        "allocation-pressure",
+        "exception-storm",
+        "pool-starvation",
+    ];
+    for (number, patient) in patients.into_iter().enumerate() {
+        let runtime = Runtime::ALL[(number + seed()) % Runtime::ALL.len()];
         let subject = Subject::start(patient, runtime);
         let profiles = subject.profile(Collect::Both, |progress| progress.samples + progress.waits >= 800);
         assert_complete(&format!("{patient} on {runtime}"), &profiles);

@@ -54,12 +54,8 @@ impl Observer for Learner {
 }
 
 impl Subject {
-    /// The patient; on .NET 10 a program that is not ours.
     pub fn start(patient: &str, runtime: Runtime) -> Subject {
-        match runtime {
-            Runtime::Net10 => Subject::of(shared().stranger()),
-            _ => Subject::of(shared().target(patient, runtime)),
-        }
+        Subject::of(shared().target(patient, runtime))
     }
 
     pub fn of(builder: TargetBuilder<'_>) -> Subject {

@@ -101,7 +101,7 @@ impl<R: Read> Read for Slow<R> {
 
 #[test]
 fn events_that_a_full_buffer_dropped_are_counted() {
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let subject = Subject::start("exception-storm", runtime);
         let providers = vec![runtime_events(keyword::EXCEPTIONS)];
         let request = TraceRequest { buffer_mb: 1, ..session::without_rundown(providers) };

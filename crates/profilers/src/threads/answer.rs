@@ -139,8 +139,10 @@ fn findings(watched: &Watched, settings: &Settings) -> Vec<Finding> {
     for thread in watched.threads.iter().filter(|thread| !thread.ended) {
         // What it would have used on a free machine: a thread that has to share its processor is no less busy.
         let wanted = percent(thread.cpu_used() + thread.cpu_missed(), watched.measured);
+        // One that waited for longer than it ran may only be behind with little work, and proves nothing by that.
+        let proven = thread.cpu_missed() <= thread.cpu_used();
         let culprit = Culprit::new(CulpritKind::Thread, format!("{} (tid {})", thread.name, thread.id));
-        if wanted >= busy {
+        if wanted >= busy && proven {
             findings.push(busy_thread(thread, &window).culprit(culprit));
         }
     }

@@ -103,6 +103,16 @@ fn an_idle_process_has_no_finding() {
 }
 
 #[test]
+fn a_thread_that_mostly_waits_for_a_processor_is_not_called_busy() {
+    let shared = |millis: u64, waited: u64| {
+        let thread = thread(1, "dotnet", TaskState::Running, millis).kept_waiting(waited * 1_000_000);
+        report(&watched(vec![thread], 1)).findings.len()
+    };
+    assert_eq!(shared(2_500, 2_490), 1, "it shares a processor with one other");
+    assert_eq!(shared(1, 4_990), 0, "a healthy one that is behind");
+}
+
+#[test]
 fn a_short_look_proves_nothing() {
     let mut short = watched(vec![thread(1, "hot", TaskState::Running, 500)], 1);
     short.measured = Duration::from_millis(500);

@@ -60,6 +60,13 @@ impl Seen {
         }
     }
 
+    /// The same thread, kept waiting for a processor for so long.
+    #[cfg(test)]
+    pub(super) fn kept_waiting(mut self, waited_ns: u64) -> Seen {
+        self.cpu_last.waited_ns = waited_ns;
+        self
+    }
+
     /// Processor time used in the window, in nanoseconds.
     pub(super) fn cpu_used(&self) -> u64 {
         self.cpu_last.ran_ns.saturating_sub(self.cpu_before.ran_ns)

@@ -53,7 +53,7 @@ fn time_in(profile: &Profile, methods: &[&str]) -> f64 {
 
 /// A hot method is found, with its place in the source; a loaded test machine may need several looks.
 fn blames(patient: &str, method: &str, file: &str) {
-    for runtime in Runtime::ALL {
+    for runtime in testbed::two_of(&Runtime::ALL) {
         let target = testbed::shared().target(patient, runtime).start().expect("the patient starts");
         let report = look_until("cpu", &target, 2.0, &[], |report| ids(report) == ["hot-method"]);
         let culprit = report.findings[0].culprit.as_ref().expect("a culprit");

@@ -7,7 +7,7 @@ const ID: &str = "thread-time";
 
 #[test]
 fn a_route_that_blocks_is_named_on_every_runtime() {
-    for runtime in Runtime::ALL {
+    for runtime in testbed::two_of(&Runtime::ALL) {
         let target = testbed::shared().target("web-two-routes", runtime).start().unwrap();
         let report = look_until(ID, &target, 2.0, &[], |report| ids(report) == ["sync-over-async"]);
         let culprit = report.findings[0].culprit.as_ref().expect("a culprit");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::session::{PATIENTS, Subject, runtime_events, with_arguments};
+use crate::session::{PATIENTS, STRANGER, Subject, runtime_events, with_arguments};
 use diagnostics_ipc::{Rundown, TraceRequest};
 use nettrace::ThreadId;
 use runtime_events::jit::{IlOffset, Tier};
@@ -51,7 +51,7 @@ fn methods_have_names_code_and_maps() {
 
 #[test]
 fn allocations_picked_at_random_on_10() {
-    let subject = Subject::start("", Runtime::Net10);
+    let subject = Subject::start(STRANGER, Runtime::Net10);
     let mut request = runtime_events(keyword::ALLOCATION_SAMPLING);
     // Its counters are what this idle program allocates for.
     request.providers.push(with_arguments("System.Runtime", 0, "EventCounterIntervalSec=0.01"));

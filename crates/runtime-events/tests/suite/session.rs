@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(90);
 /// Every runtime, oldest first.
 pub const EVERY: [Runtime; 4] = [Runtime::Net31, Runtime::Net8, Runtime::Net9, Runtime::Net10];
 /// The runtimes that patients run on.
-pub const PATIENTS: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+pub const PATIENTS: [Runtime; 4] = Runtime::ALL;
 
 /// A running program and the way to its runtime.
 pub struct Subject {
@@ -28,12 +28,15 @@ pub struct Subject {
     _folder: TempDir,
 }
 
+/// Instead of a patient: a program on .NET 10 that is not ours.
+pub const STRANGER: &str = "stranger";
+
 impl Subject {
-    /// The patient on 3.1, 8 and 9; on 10 a program that is not ours.
+    /// The patient, or [`STRANGER`].
     pub fn start(patient: &str, runtime: Runtime) -> Subject {
         let folder = tempfile::tempdir().expect("a temp folder");
-        let builder = match runtime {
-            Runtime::Net10 => shared().stranger(),
+        let builder = match patient {
+            STRANGER => shared().stranger(),
             _ => shared().target(patient, runtime),
         };
         let target = builder.tmpdir(folder.path()).start().expect("the target starts");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::subject::Subject;
+use crate::subject::{STRANGER, Subject};
 use runtime_memory::{Method, RuntimeMemory};
 use symbols::{CodeMap, MethodKind, MethodRef, Position, module_name};
 use testbed::Runtime;
@@ -12,7 +12,7 @@ const SUBJECTS: [(&str, Runtime); 4] = [
     ("aspnet-two-routes", Runtime::Net9),
     ("healthy-code-shapes", Runtime::Net9),
     ("healthy-metrics", Runtime::Net9),
-    ("", Runtime::Net10),
+    (STRANGER, Runtime::Net10),
 ];
 
 /// What has to be the same: all but the folder of a module, which modules inside of a program do not have.

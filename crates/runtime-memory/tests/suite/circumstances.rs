@@ -14,10 +14,7 @@ const ASKED: &str = "RUNTIME_MEMORY_TEST_PID";
 const NOBODY: u32 = 65534;
 
 fn patient(runtime: Runtime) -> TargetBuilder<'static> {
-    match runtime {
-        Runtime::Net10 => shared().stranger(),
-        _ => shared().target("hot-method", runtime),
-    }
+    shared().target("hot-method", runtime)
 }
 
 fn open(target: &Target) -> Result<RuntimeMemory, Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::session::Subject;
+use crate::session::{STRANGER, Subject};
 use diagnostics_ipc::Rundown;
 use symbols::{
     LIVE_FOR_LINES, LineKind, MethodKind, RUNDOWN_FOR_LINES, RUNDOWN_FOR_NAMES, SourceLine, SourceLookup,
@@ -11,7 +11,7 @@ use symbols::{
 };
 use testbed::Runtime;
 
-const PATIENTS: [Runtime; 3] = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+const PATIENTS: [Runtime; 4] = Runtime::ALL;
 
 /// The line of a patient's source that has a text.
 fn line_with(source: &str, text: &str) -> u32 {
@@ -160,7 +160,7 @@ fn a_symbol_file_of_another_build_is_refused() {
 
 #[test]
 fn a_program_without_symbol_files_has_names_and_no_lines() {
-    let subject = Subject::start("", Runtime::Net10);
+    let subject = Subject::start(STRANGER, Runtime::Net10);
     let seeing = subject.sample(Rundown::Default, 0);
     let (named, all) = seeing.named();
     println!("{named} of {all} frames, {:?}", seeing.code.naming());

@@ -9,7 +9,7 @@ const AT_ONCE: usize = 2;
 
 #[test]
 fn every_patient_is_ready_on_every_runtime_it_supports() {
-    let runtimes = [Runtime::Net31, Runtime::Net8, Runtime::Net9];
+    let runtimes = Runtime::ALL;
     shared().prepare(&runtimes).expect("the shared testbed ends the process when it is not usable");
 
     let mut starts: Vec<(&Patient, Runtime)> = patients()

@@ -223,7 +223,7 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 fn several_patients_share_a_process() {
     let work = tempfile::tempdir().unwrap();
     let file = work.path().join("work");
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let both = shared().target("deadlock-ab-ba+leak-timers", runtime).arg("leak-timers.rate=1");
         let target = both.env("PATIENT_WORK", &file).start().unwrap();
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).unwrap();

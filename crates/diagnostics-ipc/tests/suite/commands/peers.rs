@@ -92,7 +92,7 @@ fn long_folder(base: &Path) -> PathBuf {
 fn a_runtime_whose_folder_has_a_long_path_makes_no_socket() {
     let base = tempfile::tempdir().unwrap();
     let folder = long_folder(base.path());
-    for runtime in [Runtime::Net31, Runtime::Net8, Runtime::Net9] {
+    for runtime in Runtime::ALL {
         let target = shared().target(QUIET, runtime).tmpdir(&folder).start().unwrap();
         assert_eq!(socket_in(&folder), None, "{runtime}");
         assert!(target.is_alive());
