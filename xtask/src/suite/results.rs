@@ -27,6 +27,8 @@ struct Test {
 #[derive(Debug, Default)]
 pub struct Results {
     tests: Vec<Test>,
+    /// The time of the test programs of each package, where that of the tests is not known.
+    programs: BTreeMap<String, Duration>,
     /// How often each reason was given.
     skipped: BTreeMap<String, usize>,
     failed: Vec<String>,
@@ -40,6 +42,11 @@ impl Results {
             self.failed.push(format!("{what} ended with {status}"));
         }
         Ok(())
+    }
+
+    /// A program with tests of a package ran for so long; how long each of them took is not known.
+    pub fn took(&mut self, package: &str, time: Duration) {
+        *self.programs.entry(package.to_owned()).or_default() += time;
     }
 
     /// What failed, in one line.
@@ -92,6 +99,9 @@ impl Results {
             let package = test.program.split("::").next().unwrap_or_default();
             let sum = crates.entry(package).or_default();
             *sum = (sum.0 + 1, sum.1 + test.seconds);
+        }
+        for (package, time) in &self.programs {
+            crates.entry(package).or_default().1 += time.as_secs_f64();
         }
         let mut crates: Vec<_> = crates.into_iter().collect();
         crates.sort_by(|one, other| other.1.1.total_cmp(&one.1.1));

@@ -17,7 +17,7 @@ use super::results::Results;
 use crate::cargo;
 
 /// Tests at once for each processor, of those that wait most of the time.
-const AT_ONCE: usize = 7;
+pub const AT_ONCE: usize = 7;
 /// The unit in which limits are counted.
 const PERIOD_SECONDS: f64 = 60.0;
 /// What each test may take, whatever it watches: starting programs on a machine that is busy with other tests.
@@ -85,7 +85,7 @@ pub fn run(
 /// The settings for this suite.
 fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> String {
     let mut text = format!(
-        "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"fail\"\n\
+        "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"leak\"\n\
          final-status-level = \"fail\"\nfailure-output = \"immediate\"\n\
          slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n\n\
          [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n",

@@ -40,7 +40,7 @@ fn time_in_the_framework_is_blamed_on_the_programs_own_method() {
 fn on_the_processor_only_the_burning_route_counts_and_on_the_wall_clock_both_do() {
     const BURN: &str = "Shop.Api.Checkout.Burn";
     const WAIT: &str = "Shop.Api.Checkout.Wait";
-    for runtime in [Runtime::Net31, Runtime::Net9] {
+    for runtime in testbed::two_of(&Runtime::ALL).into_iter().take(1) {
         let target = testbed::shared().target("web-two-routes", runtime).start().unwrap();
         let total = |report: &Report, method: &str| number(report, "methods", method, "total");
         let only_burn = |report: &Report| {

@@ -20,7 +20,9 @@ fn holes_in_the_large_object_heap_are_found_with_who_allocates_there() {
 
 #[test]
 fn pinned_buffers_are_found_with_who_pins_them() {
-    finds_the_illness("heap-composition", "pinned-buffers", 3.0, &["allow-pause=yes", "holes=30"]);
+    // .NET 10 fills the gaps again, so how many there are depends on when its last collection was.
+    let settings = ["allow-pause=yes", "holes=20", "hole-share=15"];
+    finds_the_illness("heap-composition", "pinned-buffers", 3.0, &settings);
 }
 
 #[test]

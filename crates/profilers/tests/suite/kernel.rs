@@ -83,7 +83,7 @@ fn two_routes(patient: &str, burn: &[&str], wait: &[&str]) {
     /// Looks at most: a loaded machine may take the processors away for a while.
     const LOOKS: usize = 6;
     let patient = testbed::patients().iter().find(|known| known.id == patient).expect("the patient");
-    for runtime in patient.runtimes.iter().copied() {
+    for runtime in testbed::two_of(&patient.runtimes) {
         let target = testbed::shared().target(patient.id, runtime).start().expect("the patient starts");
         let mut seen = Vec::new();
         let settled = (0..LOOKS).any(|_| {
