@@ -284,7 +284,8 @@ fn a_recording_since_the_start_is_told() {
 
 /// The threads of a runtime that send events, or have sent some.
 fn threads_that_send(pid: u32) -> Vec<PathBuf> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|entry| entry.path());
+    let threads =
+        fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten().map(|entry| entry.path());
     let sends = |path: &PathBuf| {
         fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim_end() == ".NET EventPipe")
     };

@@ -101,7 +101,12 @@ pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
         bail!("{visit} has ended: {}", target.stderr_text());
     }
     let Judged { found, culprit, false_findings, said } = judged;
-    Ok(Row { visit, found, culprit, false_findings, said, seconds, throughput, with_leave })
+    let row = Row { visit, found, culprit, false_findings, said, seconds, throughput, with_leave };
+    if !row.is_met() {
+        // What a row says of it explains nothing.
+        eprintln!("{visit}, as it was examined:\n{}", first.report.to_json()?);
+    }
+    Ok(row)
 }
 
 /// The exit code of a checkup that found something.

@@ -1,5 +1,4 @@
 //! The fast analyses against slow ones that are plainly right.
-#![expect(clippy::unwrap_used, reason = "clippy knows test functions, but not the functions that they call")]
 
 use crate::support::{Plan, plans};
 use heap_graph::{Dominators, Holder, RootKind, ShortestPaths, retained_by_all_of_type};

@@ -1,4 +1,5 @@
 //! Heaps of any shape, for property tests.
+#![expect(clippy::unwrap_used, reason = "clippy knows test functions, but not the functions that they call")]
 
 use heap_graph::{Address, GraphBuilder, HeapGraph, RootKind};
 use proptest::prelude::*;
