@@ -16,8 +16,8 @@ use crate::support::{BINARY, Said, Started, User, is_root, said, skip, start};
 fn alone(user: &User, script: &str, line: &CommandLine) -> Said {
     let mut command = Command::new("unshare");
     // In the common one lie the sockets of all other processes. The user's folder, which is there too, stays open as the current
-    // one.
-    let script = format!("mount -t tmpfs none /tmp\n{script}");
+    // one, and has the program under test, which may lie there as well.
+    let script = format!("cp {BINARY} drdotnet\nmount -t tmpfs none /tmp\n{script}");
     command.args(["--pid", "--fork", "--mount", "--mount-proc", "--kill-child", "sh", "-c", &script]);
     user.prepare(&mut command);
     line.apply_environment(&mut command);
@@ -64,7 +64,7 @@ fn what_happens_to_one_does_not_end_the_examination_of_the_others() {
     let script = format!(
         "{script}kill -STOP $P2\n\
          (until [ -n \"$(ls -A sessions 2>/dev/null)\" ]; do sleep 0.1; done; kill -KILL $P3) &\n\
-         set +e\n{BINARY} checkup --all --json"
+         set +e\n./drdotnet checkup --all --json"
     );
     let said = alone(&user, &script, &sick);
     assert_eq!(said.code, Some(48), "{said:?}");
@@ -91,7 +91,7 @@ fn processes_of_others_are_named_and_left_alone() {
     let healthy = patient("healthy-idle-service");
     let script = starting(&[&healthy]);
     let script = format!(
-        "{script}cp {BINARY} drdotnet\nset +e\n\
+        "{script}set +e\n\
          setpriv --reuid 65534 --regid 65534 --clear-groups ./drdotnet checkup --all"
     );
     let said = alone(&user, &script, &healthy);
@@ -108,7 +108,7 @@ fn one_that_cannot_be_asked_is_not_healthy() {
     }
     let healthy = patient("healthy-idle-service");
     let script = format!("export DOTNET_EnableDiagnostics=0\n{}", starting(&[&healthy]));
-    let script = format!("{script}set +e\n{BINARY} checkup --all");
+    let script = format!("{script}set +e\n./drdotnet checkup --all");
     let said = alone(&User::new(), &script, &healthy);
     assert_eq!(said.code, Some(50), "{said:?}");
     assert!(said.stdout.contains("unclear "), "{said:?}");
@@ -124,7 +124,7 @@ fn an_output_that_takes_nothing_is_the_error_and_the_end() {
     let user = User::new();
     let healthy = patient("healthy-idle-service");
     let script = starting(&[&healthy, &healthy]);
-    let script = format!("{script}set +e\n{BINARY} checkup --all > /dev/full");
+    let script = format!("{script}set +e\n./drdotnet checkup --all > /dev/full");
     let said = alone(&user, &script, &healthy);
     assert_eq!(said.code, Some(9), "{said:?}");
     assert!(said.stderr.contains("writing to standard output"), "{said:?}");
@@ -140,7 +140,7 @@ fn without_a_process_all_is_an_error() {
         return;
     }
     let user = User::new();
-    let said = alone(&user, &format!("{BINARY} checkup --all"), &patient("healthy-idle-service"));
+    let said = alone(&user, "./drdotnet checkup --all", &patient("healthy-idle-service"));
     assert!(said.stderr.contains("no .NET process was found"), "{said:?}");
 }
 

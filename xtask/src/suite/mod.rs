@@ -25,7 +25,6 @@ use testbed::LiveTests;
 
 use crate::cargo::{self, root};
 use leftovers::Before;
-use results::Results;
 
 /// Which tests run.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,19 +114,18 @@ pub fn run(arguments: &[String]) -> Result<()> {
     println!("seed {} (DRDOTNET_SEED={} chooses the same runtimes again)", place.seed, place.seed);
     let before = Before::look(place.temporary.path());
 
-    let mut results = Results::default();
-    if runner::is_installed() {
-        runner::run(&place, &listed, &chosen, &asked.rest, &mut results)?;
-    } else {
-        println!("cargo-nextest is not installed: `cargo test` runs the tests, in more time");
-        plain::run(&place, &listed, &chosen, &asked.rest, &mut results)?;
-    }
-    if asked.rest.is_empty() && has_examples(packages.as_deref()) {
+    let examples = (asked.rest.is_empty() && has_examples(packages.as_deref())).then(|| {
         let mut examples = cargo::command(["test", "--doc", "--no-fail-fast"]);
         examples.args(&chosen);
         place.prepare(&mut examples);
-        results.note(&mut examples, "the examples of the documentation")?;
-    }
+        examples
+    });
+    let results = if runner::is_installed() {
+        runner::run(&place, &listed, &chosen, &asked.rest, examples)?
+    } else {
+        println!("cargo-nextest is not installed: `cargo test` runs the tests, in more time");
+        plain::run(&place, &listed, &chosen, &asked.rest, examples)?
+    };
     let left = before.left_behind(place.temporary.path());
     print!("{}", results.table(begin.elapsed()));
     drop(place);

@@ -30,13 +30,15 @@ pub fn run(
     listed: &LiveTests,
     chosen: &[String],
     rest: &[String],
-    results: &mut Results,
-) -> Result<()> {
+    examples: Option<Command>,
+) -> Result<Results> {
+    let mut results = Results::default();
     if !rest.is_empty() {
         let mut command = cargo::command(["test", "--no-fail-fast"]);
         command.args(chosen).args(rest);
         place.prepare(&mut command);
-        return results.note(&mut command, "the tests");
+        results.note(&mut command, "the tests")?;
+        return Ok(results);
     }
     let programs = build(chosen)?;
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
@@ -78,7 +80,10 @@ pub fn run(
             results.took(&program.package, begin.elapsed());
         }
     }
-    Ok(())
+    if let Some(mut examples) = examples {
+        results.note(&mut examples, "the examples of the documentation")?;
+    }
+    Ok(results)
 }
 
 /// Builds all test programs, by one call, so that all have the same features of what they use.

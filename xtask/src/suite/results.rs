@@ -49,6 +49,18 @@ impl Results {
         *self.programs.entry(package.to_owned()).or_default() += time;
     }
 
+    /// Takes over what came of other tests.
+    pub fn add(&mut self, other: Results) {
+        self.tests.extend(other.tests);
+        self.failed.extend(other.failed);
+        for (package, time) in other.programs {
+            *self.programs.entry(package).or_default() += time;
+        }
+        for (reason, times) in other.skipped {
+            *self.skipped.entry(reason).or_default() += times;
+        }
+    }
+
     /// What failed, in one line.
     pub fn failed(&self) -> Option<String> {
         (!self.failed.is_empty()).then(|| self.failed.join("; "))

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! 1  quiet                   many at once
-//! 2  processor, processors   as many as there are processors
-//! 3  little, and all tests that start no program: many at once; at its end machine, one at a time
+//! 2  processor, processors   as many as there are processors; those that start no program beside them, at the lowest priority
+//! 3  little                  many at once; at its end machine, one at a time
 //! ```
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use testbed::{LiveTest, LiveTests, Needs};
 
 use super::Place;
@@ -17,7 +18,7 @@ use super::results::Results;
 use crate::cargo;
 
 /// Tests at once for each processor, of those that wait most of the time.
-pub const AT_ONCE: usize = 7;
+pub const AT_ONCE: usize = 8;
 /// The unit in which limits are counted.
 const PERIOD_SECONDS: f64 = 60.0;
 /// What each test may take, whatever it watches: starting programs on a machine that is busy with other tests.
@@ -31,65 +32,139 @@ pub fn is_installed() -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// Runs the tests of the chosen packages.
+/// Runs the tests of the chosen packages, and the examples of their documentation.
 pub fn run(
     place: &Place,
     listed: &LiveTests,
     chosen: &[String],
     rest: &[String],
-    results: &mut Results,
-) -> Result<()> {
+    examples: Option<Command>,
+) -> Result<Results> {
     let folder = cargo::built("suite");
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    let (settings, junit) = (folder.join("nextest.toml"), folder.join("junit.xml"));
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    std::fs::write(&settings, configuration(listed, processors, &junit))
-        .context("writing nextest's settings")?;
-    let mut run = |filter: &[String], what: &str| -> Result<()> {
+    let runner = Runner { place, listed, chosen, rest, folder, processors };
+    if !rest.is_empty() {
+        return runner.turn(&Turn {
+            what: "the tests",
+            only: None,
+            at_once: AT_ONCE * processors,
+            is_beside: false,
+        });
+    }
+    runner.all(examples)
+}
+
+/// What all turns share.
+struct Runner<'a> {
+    place: &'a Place,
+    listed: &'a LiveTests,
+    chosen: &'a [String],
+    rest: &'a [String],
+    /// For settings and results.
+    folder: PathBuf,
+    processors: usize,
+}
+
+/// Tests that run together.
+struct Turn {
+    what: &'static str,
+    /// Which, in nextest's language; all if it does not say.
+    only: Option<String>,
+    at_once: usize,
+    /// Beside another turn, and only with what that leaves of the processors.
+    is_beside: bool,
+}
+
+impl Runner<'_> {
+    /// All tests, by what they need.
+    fn all(&self, examples: Option<Command>) -> Result<Results> {
+        let many = AT_ONCE * self.processors;
+        let turn = |what, needs: &[Needs], at_once| Turn {
+            what,
+            only: Some(self.with_needs(needs)),
+            at_once,
+            is_beside: false,
+        };
+        let mut results = self.turn(&turn("the tests that need quiet", &[Needs::Quiet], many))?;
+        let beside = Turn {
+            what: "the tests that start no program",
+            only: Some(format!("not ({})", self.with_needs(&Needs::ALL))),
+            at_once: self.processors,
+            is_beside: true,
+        };
+        let both = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| {
+                let mut results = self.turn(&beside)?;
+                if let Some(examples) = &examples {
+                    results.note(&mut at_lowest_priority(examples), "the examples of the documentation")?;
+                }
+                Ok::<_, anyhow::Error>(results)
+            });
+            let needs = [Needs::Processor, Needs::Processors];
+            let own = self.turn(&turn("the tests that need processors", &needs, self.processors));
+            [own, beside.join().unwrap_or_else(|_| bail!("the tests that start no program"))]
+        });
+        for one in both {
+            results.add(one?);
+        }
+        results.add(self.turn(&turn("the other tests", &[Needs::Little, Needs::Machine], many))?);
+        Ok(results)
+    }
+
+    /// The listed tests with such needs, in nextest's language.
+    fn with_needs(&self, needs: &[Needs]) -> String {
+        let tests: Vec<&LiveTest> =
+            self.listed.tests.iter().filter(|test| needs.contains(&test.needs)).collect();
+        if tests.is_empty() { "none()".to_owned() } else { any_of(&tests) }
+    }
+
+    fn turn(&self, turn: &Turn) -> Result<Results> {
+        let name = if turn.is_beside { "beside" } else { "suite" };
+        let (settings, junit) =
+            (self.folder.join(format!("{name}.toml")), self.folder.join(format!("{name}.xml")));
+        std::fs::write(&settings, configuration(self.listed, self.processors, turn.at_once, &junit))
+            .context("writing nextest's settings")?;
         let _ = std::fs::remove_file(&junit);
         let mut command = cargo::command(["nextest", "run", "--profile", "suite", "--no-tests", "pass"]);
-        command.arg("--config-file").arg(&settings).args(chosen).args(rest).args(filter);
-        place.prepare(&mut command);
-        results.note(&mut command, what)?;
+        command.arg("--config-file").arg(&settings).args(self.chosen).args(self.rest);
+        if let Some(only) = &turn.only {
+            command.args(["-E", only]);
+        }
+        self.place.prepare(&mut command);
+        if turn.is_beside {
+            command = at_lowest_priority(&command);
+        }
+        println!("\n{}:", turn.what);
+        let mut results = Results::default();
+        results.note(&mut command, turn.what)?;
         // Where nothing could be built there is none.
-        match std::fs::read_to_string(&junit) {
-            Ok(text) => results.read_junit(&text),
-            Err(_) => Ok(()),
+        if let Ok(text) = std::fs::read_to_string(&junit) {
+            results.read_junit(&text)?;
         }
-    };
-    if !rest.is_empty() {
-        return run(&[], "the tests");
+        Ok(results)
     }
-    let many = AT_ONCE * processors;
-    let (mut earlier, only) = (Vec::new(), |filter: String| ["-E".to_owned(), filter]);
-    for (needs, at_once, what) in [
-        (&[Needs::Quiet][..], many, "the tests that need quiet"),
-        (&[Needs::Processor, Needs::Processors], processors, "the tests that need processors"),
-    ] {
-        let tests: Vec<&LiveTest> = listed.tests.iter().filter(|test| needs.contains(&test.needs)).collect();
-        if tests.is_empty() {
-            continue;
-        }
-        let tests = any_of(&tests);
-        earlier.push(format!("({tests})"));
-        let at_once = ["--test-threads".to_owned(), at_once.to_string()];
-        println!("\n{what}:");
-        run(&[only(tests), at_once].concat(), what)?;
+}
+
+/// The same command, which gets of the processors what others leave.
+fn at_lowest_priority(command: &Command) -> Command {
+    let mut low = Command::new("nice");
+    low.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+    low.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        low.current_dir(folder);
     }
-    println!("\nthe other tests:");
-    let others =
-        if earlier.is_empty() { "all()".to_owned() } else { format!("not ({})", earlier.join(" | ")) };
-    run(&only(others), "the other tests")
+    low
 }
 
 /// The settings for this suite.
-fn configuration(listed: &LiveTests, processors: usize, junit: &PathBuf) -> String {
+fn configuration(listed: &LiveTests, processors: usize, at_once: usize, junit: &Path) -> String {
     let mut text = format!(
         "[profile.suite]\nfail-fast = false\ntest-threads = {}\nstatus-level = \"leak\"\n\
          final-status-level = \"fail\"\nfailure-output = \"immediate\"\n\
          slow-timeout = {{ period = \"{PERIOD_SECONDS}s\", terminate-after = {} }}\n\n\
          [profile.suite.junit]\npath = {junit:?}\nstore-success-output = true\n",
-        AT_ONCE * processors,
+        at_once,
         periods(0.0),
     );
     let mut tests: Vec<&LiveTest> = listed.tests.iter().collect();
@@ -148,7 +223,7 @@ mod tests {
     fn each_test_has_a_limit_and_those_that_measure_are_alone_and_last() {
         let listed: LiveTests =
             "1 little a b::c\n30 processor a d\n8 machine e f\n2 processors e g".parse().unwrap();
-        let text = configuration(&listed, 2, &PathBuf::from("junit.xml"));
+        let text = configuration(&listed, 2, 14, Path::new("junit.xml"));
         let part = |name: &str| {
             let part = text.split("[[profile.suite.overrides]]").find(|part| part.contains(name));
             part.unwrap_or_else(|| panic!("{text}")).to_owned()
