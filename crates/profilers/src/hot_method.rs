@@ -5,7 +5,7 @@
 //! ```
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use model::{Confidence, Finding, Frame, Severity, format_duration};
@@ -27,7 +27,8 @@ const SHORTEST_PROOF: Duration = Duration::from_millis(900);
 const OWN_WORK: f64 = 10.0;
 /// And this part together with one other method: one that hands its work to many others is not to blame.
 const CONCENTRATED: f64 = 70.0;
-/// Totals that differ by no more than this part, in per cent, are those of one call: of a hundred samples, some miss a caller.
+/// Totals that differ by no more than this part, in per cent, are those of one call; one that does no more than this itself is a
+/// mere caller.
 const ALIKE: f64 = 10.0;
 
 /// Processor time of a process in a window.
@@ -132,14 +133,33 @@ impl CpuTime<'_> {
             .filter(|row| self.calls.method(row.method).is_some_and(|method| method.own))
             .filter(|row| percent(row.total, self.all) >= least)
             .collect();
-        let innermost = large.iter().map(|row| row.total).min()?;
-        // Some stacks miss a caller, so one that is called may have a little more than the one that calls it.
-        large
+        let inner = self.without_mere_callers(large);
+        let innermost = inner.iter().map(|row| row.total).min()?;
+        inner
             .into_iter()
             .filter(|row| percent(row.total - innermost, innermost) <= ALIKE)
             .max_by_key(|row| (row.itself, Reverse(row.total)))
             .filter(|row| percent(row.itself, row.total) >= OWN_WORK)
             .filter(|row| percent(row.itself + self.heaviest_helper(row.method), row.total) >= CONCENTRATED)
+    }
+
+    /// Leaves out methods that nearly all the time wait for another of these. Their totals do not tell: many stacks may lack a
+    /// caller, so that it seems to take less than what it calls.
+    fn without_mere_callers<'a>(&self, rows: Vec<&'a Row>) -> Vec<&'a Row> {
+        let among: HashSet<MethodId> = rows.iter().map(|row| row.method).collect();
+        let mut waits: HashMap<MethodId, u64> = HashMap::new();
+        for (stack, ns) in self.stacks {
+            let mut inner =
+                self.calls.frames(*stack).map(|(method, _)| method).filter(|id| among.contains(id));
+            let Some(innermost) = inner.next() else { continue };
+            let callers: HashSet<MethodId> = inner.filter(|method| *method != innermost).collect();
+            callers.into_iter().for_each(|caller| *waits.entry(caller).or_default() += ns);
+        }
+        let is_mere_caller =
+            |row: &Row| percent(waits.get(&row.method).copied().unwrap_or(0), row.total) >= 100.0 - ALIKE;
+        // Of methods that call each other in turns, none is left.
+        let left: Vec<&Row> = rows.iter().copied().filter(|row| !is_mere_caller(row)).collect();
+        if left.is_empty() { rows } else { left }
     }
 
     /// What the heaviest of the methods took that work for a method.

@@ -76,6 +76,19 @@ fn the_report_looks_as_accepted() {
     check(&report);
 }
 
+/// A caller that keeps no frame of its own for a while is missing in many stacks, and seems to take less than what it calls.
+#[test]
+fn a_method_is_hot_though_many_of_its_stacks_lack_the_caller() {
+    let (calls, keys) = calls(&[
+        &["Tickets.Api.Booking.Burn", "Tickets.Api.BoxOffice.Run", "Kestrel!Kestrel.Connection.Execute"],
+        &["Tickets.Api.Booking.Burn", "Kestrel!Kestrel.Connection.Execute"],
+    ]);
+    let report = report(&SPEC, answer(&collected(calls, &[(keys[0], 4_000), (keys[1], 600)]), &settings()));
+    assert_eq!(ids(&report), ["hot-method"]);
+    let culprit = report.findings[0].culprit.as_ref().expect("a culprit");
+    assert_eq!(culprit.name, "Tickets.Api.Booking.Burn");
+}
+
 #[test]
 fn work_that_is_spread_is_nobodys_fault() {
     let (calls, keys) = calls(&[
