@@ -1,5 +1,7 @@
 //! Healthy programs: nothing is found, and nothing happens to them.
 
+use std::time::Duration;
+
 use crate::support::look;
 use model::Severity;
 use profilers::{Engine, PROFILERS};
@@ -18,7 +20,8 @@ fn is_healthy(control: &str) {
         // What is worth knowing is no complaint: a cache holds much of a healthy heap.
         let complaints = report.findings.iter().filter(|finding| finding.severity != Severity::Info);
         assert_eq!(complaints.count(), 0, "{profiler} on {runtime}: {:?}", report.findings);
-        assert!(target.is_alive(), "{profiler} on {runtime}: {}", target.stderr_text());
+        let how = || (target.wait_exit(Duration::ZERO), target.stderr_text());
+        assert!(target.is_alive(), "{profiler} on {runtime}: {:?}", how());
     }
 }
 
