@@ -17,6 +17,8 @@ const LASTING: f64 = 50.0;
 const NAMED: usize = 3;
 /// Strings of which less was read are an answer with a hole.
 const ENOUGH: f64 = 90.0;
+/// Of all strings, the part that has to be read, in per cent, to tell something of the rest.
+const TELLING: f64 = 20.0;
 
 pub(super) fn answer(seen: &Seen, about: About, settings: &Settings) -> Answer {
     let mut sections = Vec::new();
@@ -41,6 +43,15 @@ fn summary(seen: &Seen) -> String {
     )
 }
 
+/// How many strings there are for each that was read. Those that a collection moved before they could be read are copies as often as
+/// the others; of few that were read nothing follows for the rest.
+fn for_one_read(seen: &Seen) -> f64 {
+    match percent(seen.read, seen.strings) {
+        read if read >= TELLING => 100.0 / read,
+        _ => 1.0,
+    }
+}
+
 fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
     let share = percent(seen.wasted, seen.heap_bytes);
     let is_ill =
@@ -48,15 +59,21 @@ fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
     if !is_ill {
         return None;
     }
+    let is_much = |part: u64| percent(part, seen.heap_bytes) * for_one_read(seen) >= MUCH;
     // What running methods hold comes and goes.
-    let lasts = percent(seen.lasting, seen.heap_bytes) >= MUCH;
-    let severity = if share >= MUCH && lasts { Severity::Warning } else { Severity::Info };
+    let severity =
+        if is_much(seen.wasted) && is_much(seen.lasting) { Severity::Warning } else { Severity::Info };
     let wasted = bytes_words(fraction(seen.wasted));
     let title = format!("{wasted} are copies of strings that are there already");
     let mut finding = Finding::new("duplicate-strings", severity, Confidence::High, title).evidence(
         "Wasted",
         format!("{wasted}, {share:.0} % of the heap, by {} different strings", count_words(seen.repeated)),
     );
+    if percent(seen.read, seen.strings) < ENOUGH {
+        let read = format!("{} of {} strings", count_words(seen.read), count_words(seen.strings));
+        finding =
+            finding.evidence("Read", format!("{read}; the others were moved by a collection meanwhile"));
+    }
     if percent(seen.lasting, seen.wasted) < LASTING {
         let passing = bytes_words(fraction(seen.wasted - seen.lasting.min(seen.wasted)));
         finding = finding.evidence("Passing", format!("{passing} of it is held by running methods alone"));

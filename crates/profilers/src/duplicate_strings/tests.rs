@@ -93,6 +93,17 @@ fn some_copies_are_no_illness() {
 }
 
 #[test]
+fn strings_that_could_not_be_read_count_as_those_that_were() {
+    let severity = |strings, read| {
+        let seen = Seen { strings, read, ..seen(7_400_000) };
+        asked(&seen, &[]).findings[0].severity
+    };
+    assert_eq!(severity(260_000, 259_400), Severity::Info, "18 % of the heap");
+    assert_eq!(severity(260_000, 130_000), Severity::Warning, "and as much again that was not read");
+    assert_eq!(severity(260_000, 10_000), Severity::Info, "so few tell nothing of the rest");
+}
+
+#[test]
 fn texts_are_hidden_on_wish() {
     let settings = Settings::new(&SPEC, []).expect("settings").with_redaction(Redaction::On);
     let report = report(&SPEC, answer(&seen(7_400_000), about(), &settings));
