@@ -1,5 +1,7 @@
 //! Events that only some programs cause: handlers other than catch, unloading, dependent handles, waits.
 
+use std::time::Duration;
+
 use std::collections::BTreeSet;
 
 use crate::session::{PATIENTS, Subject, runtime_events};
@@ -129,25 +131,35 @@ struct Handles {
     freed: u64,
 }
 
+/// On 9 and 10 one session in five has a few dozen of these events and then no more until it ends (docs/runtime-facts.md), so a
+/// program whose session falls silent is left for another one.
 #[test]
 fn handles_are_told_of() {
+    const PROGRAMS: usize = 5;
+    const SILENT_AFTER: Duration = Duration::from_secs(10);
     for runtime in PATIENTS {
-        let subject = Subject::start("pinned-buffers", runtime);
-        let seen: Handles = subject.watch(
-            &runtime_events(keyword::GC_HANDLE),
-            |seen, _, decoded| match decoded {
-                RuntimeEvent::HandleCreated(made) if made.kind == HandleKind::Pinned => {
-                    assert!(made.handle.0 != 0 && made.object.0 != 0 && made.generation.0 <= 4, "{made:?}");
-                    seen.pinned += 1;
-                }
-                RuntimeEvent::HandleDestroyed(freed) => {
-                    assert!(freed.handle.0 != 0, "{freed:?}");
-                    seen.freed += 1;
-                }
-                _ => {}
-            },
-            |seen| seen.pinned >= 100 && seen.freed >= 100,
-        );
+        let seen: Option<Handles> = (0..PROGRAMS).find_map(|_| {
+            Subject::start("pinned-buffers", runtime).watch_at_most(
+                SILENT_AFTER,
+                &runtime_events(keyword::GC_HANDLE),
+                |seen: &mut Handles, _, decoded| match decoded {
+                    RuntimeEvent::HandleCreated(made) if made.kind == HandleKind::Pinned => {
+                        assert!(
+                            made.handle.0 != 0 && made.object.0 != 0 && made.generation.0 <= 4,
+                            "{made:?}"
+                        );
+                        seen.pinned += 1;
+                    }
+                    RuntimeEvent::HandleDestroyed(freed) => {
+                        assert!(freed.handle.0 != 0, "{freed:?}");
+                        seen.freed += 1;
+                    }
+                    _ => {}
+                },
+                |seen: &Handles| seen.pinned >= 100 && seen.freed >= 100,
+            )
+        });
+        let seen = seen.unwrap_or_else(|| panic!("{runtime}: the events have not come"));
         println!("{runtime}: {} pinned, {} freed", seen.pinned, seen.freed);
     }
 }

@@ -53,6 +53,18 @@ impl Subject {
         see: fn(&mut S, &Event<'_>, RuntimeEvent<'_>),
         enough: fn(&S) -> bool,
     ) -> S {
+        let seen = self.watch_at_most(LONG, request, see, enough);
+        seen.unwrap_or_else(|| panic!("{}: the events have not come", self.runtime))
+    }
+
+    /// The same for no longer than this; `None` if that was not enough.
+    pub fn watch_at_most<S: Default + Send + 'static>(
+        &self,
+        time: Duration,
+        request: &TraceRequest,
+        see: fn(&mut S, &Event<'_>, RuntimeEvent<'_>),
+        enough: fn(&S) -> bool,
+    ) -> Option<S> {
         let (stream, _) = self.client.collect_tracing(request).expect("a session");
         let session = stream.session;
         stream.set_read_timeout(Some(LONG)).expect("a timeout can be set");
@@ -77,16 +89,15 @@ impl Subject {
             }
             state
         });
-        let until = Instant::now() + LONG;
+        let until = Instant::now() + time;
         while !has_enough.load(Ordering::Acquire) && !reading.is_finished() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
         let came = has_enough.load(Ordering::Acquire);
         self.client.stop_tracing(session).expect("the session stops");
         let state = reading.join().expect("the stream ends properly");
-        assert!(came, "{runtime}: the events have not come");
         assert!(self.target.is_alive(), "{runtime}: {}", self.target.stderr_text());
-        state
+        came.then_some(state)
     }
 }
 
