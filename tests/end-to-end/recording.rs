@@ -22,6 +22,24 @@ pub fn file(user: &User) -> PathBuf {
     user.folder().join("a.nettrace")
 }
 
+/// The runtime of a program that unloads code can crash when it lists its code at the end.
+#[test]
+fn an_old_runtime_is_not_asked_for_names_while_it_unloads_code() {
+    let user = User::new();
+    let target = shared().target("healthy-plugin-host", Runtime::Net31).start().expect("a target");
+    let record = |more: &[&str]| {
+        let mut command = user.command(&["trace", "collect", "--json", "--duration", "1"]);
+        command.args(["-p", &target.pid().to_string(), "-o"]).arg(file(&user)).args(more);
+        let said = said(&mut command);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stderr
+    };
+    assert!(record(&[]).contains("this process unloads assemblies"));
+    assert_eq!(contents(&file(&user)).of(RUNDOWN), 0);
+    assert!(!record(&["--profile", "gc-collect"]).contains("assemblies"));
+    assert!(target.is_alive(), "{}", target.stderr_text());
+}
+
 /// Begins a recording without an end and waits until something has been recorded.
 fn begin(user: &User, pid: u32) -> Started {
     let path = file(user);

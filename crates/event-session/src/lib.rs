@@ -13,7 +13,9 @@
 #![forbid(unsafe_code)]
 
 mod drive;
+mod later;
 mod observe;
 
 pub use drive::{Driven, Going, SessionEnd, SessionStream, Waiting, drive};
+pub use later::names_would_be_withheld;
 pub use observe::{Clock, Observed, Observer, Seen, observe};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use diagnostics_ipc::{Client, IpcError, TraceRequest};
+use diagnostics_ipc::{Client, IpcError, Rundown, TraceRequest};
 use nettrace::{Event, Item, Losses, Reader, Timestamp, TraceInfo};
 use runtime_events::{RuntimeEvent, decode};
 
 use crate::drive::{Driven, Going, SessionStream, Waiting, drive};
+use crate::later::{names_are_dangerous, observe_then_name};
 
 /// Sees the events of a session in the order of the stream, which is that of time only within one thread.
 pub trait Observer: Send {
@@ -55,6 +56,8 @@ pub struct Observed<O> {
     pub undecodable: u64,
     /// Where and how the stream was damaged, if it was before its end.
     pub damage: Option<nettrace::Error>,
+    /// Whether the runtime was not asked for the names of its code, because that could have crashed it.
+    pub withheld_names: bool,
 }
 
 /// Runs a session and shows its events to an observer.
@@ -64,16 +67,26 @@ pub fn observe<O: Observer>(
     observer: O,
     wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Driven<Observed<O>>, IpcError> {
-    drive(client, request, move |stream| watch(stream, observer), wait)
+    if request.rundown != Rundown::None && names_are_dangerous(client) {
+        return observe_then_name(client, request, observer, wait);
+    }
+    drive(client, request, move |stream| watch(stream, observer, None), wait)
 }
 
-fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
+/// Shows the events of a stream to an observer. Their times count from the start of another trace, if one is given.
+pub(crate) fn watch<O: Observer>(
+    stream: SessionStream,
+    mut observer: O,
+    origin: Option<Clock>,
+) -> Observed<O> {
     let mut reader = Reader::new(stream);
     let mut clock = None;
     let (mut events, mut undecodable) = (0, 0);
     let mut info: Option<TraceInfo> = None;
-    let since =
-        |info: &Option<TraceInfo>, at: Timestamp| info.as_ref().map_or(0, |info| nanos(info.since_start(at)));
+    let mut earlier = Duration::ZERO;
+    let since = |info: &Option<TraceInfo>, earlier: Duration, at: Timestamp| {
+        info.as_ref().map_or(0, |info| nanos(earlier.saturating_add(info.since_start(at))))
+    };
     let damage = loop {
         match reader.next() {
             Ok(None) => break None,
@@ -84,18 +97,22 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
                     start_ticks: trace.start.0,
                     sample_interval: trace.sample_interval,
                 });
+                if let Some(origin) = origin {
+                    let between = trace.start.0.saturating_sub(origin.start_ticks);
+                    earlier = trace.since_start(Timestamp(trace.start.0.saturating_add(between)));
+                }
                 info = Some(trace.clone());
             }
             Ok(Some(Item::Event(event))) => {
                 events += 1;
-                let seen = Seen { at_ns: since(&info, event.header.timestamp), event };
+                let seen = Seen { at_ns: since(&info, earlier, event.header.timestamp), event };
                 match decode(&event) {
                     Ok(Some(decoded)) => observer.event(&seen, &decoded),
                     Ok(None) => observer.other(&seen),
                     Err(_) => undecodable += 1,
                 }
             }
-            Ok(Some(Item::SequencePoint(point))) => observer.barrier(since(&info, point.timestamp)),
+            Ok(Some(Item::SequencePoint(point))) => observer.barrier(since(&info, earlier, point.timestamp)),
             Ok(Some(_)) => {}
         }
     };
@@ -104,7 +121,7 @@ fn watch<O: Observer>(stream: SessionStream, mut observer: O) -> Observed<O> {
         // The stream says where it ends; the connection is read to its own end, which the runtime waits for.
         let _ = std::io::copy(&mut reader.into_inner(), &mut std::io::sink());
     }
-    Observed { observer, clock, losses, events, undecodable, damage }
+    Observed { observer, clock, losses, events, undecodable, damage, withheld_names: false }
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{Client, Endpoint, Level, Provider, TraceRequest};
-use event_session::{Going, Observer, Seen, SessionEnd, drive, observe};
+use event_session::{Going, Observer, Seen, SessionEnd, drive, names_would_be_withheld, observe};
 use runtime_events::{RuntimeEvent, keyword, provider};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -144,6 +144,21 @@ fn a_consumer_that_leaves_ends_the_session() {
         assert_eq!((driven.value, driven.end), (true, SessionEnd::ConsumerLeft), "{runtime}");
         let again = observe(&subject.client, &exceptions(), Counting::default(), after(100_000));
         assert_eq!(again.unwrap().end, SessionEnd::Stopped, "{runtime}");
+        assert!(subject.target.is_alive(), "{runtime}");
+    }
+}
+
+/// A list of all code visits code that is being unloaded, and runtimes before .NET 8 can crash in it.
+#[test]
+fn names_are_not_asked_for_where_that_could_crash_the_target() {
+    for runtime in PATIENTS {
+        let subject = start("healthy-plugin-host", runtime);
+        let is_old = runtime == Runtime::Net31;
+        assert_eq!(names_would_be_withheld(&subject.client).unwrap(), is_old, "{runtime}");
+        let driven = observe(&subject.client, &exceptions(), Counting::default(), after(1_000)).unwrap();
+        assert_eq!(driven.end, SessionEnd::Stopped, "{runtime}");
+        assert_eq!(driven.value.withheld_names, is_old, "{runtime}");
+        assert_eq!(driven.value.observer.methods > 100, !is_old, "{runtime}");
         assert!(subject.target.is_alive(), "{runtime}");
     }
 }

@@ -31,6 +31,8 @@ pub enum NamesFailure {
     Refused(String),
     /// It did not answer in time.
     NoAnswer,
+    /// It was not asked, because that could have crashed it: it unloads code.
+    Withheld,
 }
 
 /// How the names of a process were got.
@@ -95,6 +97,7 @@ struct Came {
     bytes: u64,
     lost: u64,
     took: Duration,
+    withheld: bool,
 }
 
 type Outcome = Result<Came, IpcError>;
@@ -282,6 +285,9 @@ impl NameSource {
                 self.naming.events += came.events;
                 self.naming.lost += came.lost;
                 self.naming.took += came.took;
+                if came.withheld {
+                    self.naming.failure.get_or_insert(NamesFailure::Withheld);
+                }
             }
             Err(error) => {
                 self.naming.failure.get_or_insert(NamesFailure::Refused(error.to_string()));
@@ -338,6 +344,7 @@ impl NameSource {
                 bytes: driven.bytes,
                 lost: driven.value.losses.events,
                 took: begin.elapsed(),
+                withheld: driven.value.withheld_names,
             });
             let _ = tell.send(came);
         });

@@ -119,6 +119,9 @@ impl<W> Watched<W> {
             && let Some(all) = AllCode::add_to(std::mem::take(&mut self.code), client)
         {
             all.charge(&mut self.cost);
+            if all.is_withheld {
+                self.notes.push(WITHHELD_NAMES.to_owned());
+            }
             self.code = all.lock().clone();
             run.control.hand_on_code(all.shared());
         }
@@ -177,6 +180,10 @@ pub(crate) fn watch_until<W: Watcher>(
     finish(driven, cancelled, by_itself, Naming::of(run.process))
 }
 
+/// Names were not asked for.
+const WITHHELD_NAMES: &str = "this process unloads assemblies, and a runtime before .NET 8 can crash when it is asked for the names of its code \
+     then: code that was compiled before the look has no names";
+
 fn finish<W: Watcher>(
     driven: Driven<Observed<Watching<W>>>,
     cancelled: bool,
@@ -197,6 +204,9 @@ fn finish<W: Watcher>(
     }
     if observed.undecodable > 0 {
         notes.push(format!("{} events could not be read and are left out", observed.undecodable));
+    }
+    if observed.withheld_names {
+        notes.push(WITHHELD_NAMES.to_owned());
     }
     if granted.given_up.contains(&Feature::EventFilter) {
         notes.push("this runtime cannot filter events by id, so it sent more than was needed".to_owned());

@@ -21,6 +21,8 @@ pub(crate) struct AllCode {
     code: SharedCode,
     /// What it took to be told; nothing if another look was.
     pub(super) bytes: u64,
+    /// It was not asked, because that could have crashed it.
+    pub(crate) is_withheld: bool,
 }
 
 impl AllCode {
@@ -31,9 +33,9 @@ impl AllCode {
 
     /// The same, beside what is known already.
     pub(crate) fn add_to(known: CodeMap, client: Client) -> Option<AllCode> {
-        let (bytes, mut code) = all_code(known, client)?;
+        let Answer { bytes, mut code, is_withheld } = all_code(known, client)?;
         code.settle();
-        Some(AllCode { code: Arc::new(Mutex::new(code)), bytes })
+        Some(AllCode { code: Arc::new(Mutex::new(code)), bytes, is_withheld })
     }
 
     /// For others to use.
@@ -43,7 +45,7 @@ impl AllCode {
 
     /// What another look was told.
     pub(crate) fn handed_on(code: SharedCode) -> AllCode {
-        let all = AllCode { code, bytes: 0 };
+        let all = AllCode { code, bytes: 0, is_withheld: false };
         all.lock().settle();
         all
     }
@@ -55,7 +57,9 @@ impl AllCode {
     /// Adds what it cost.
     pub(crate) fn charge(&self, cost: &mut Cost) {
         cost.bytes += self.bytes;
-        cost.method += "; the runtime told of all its code, for names";
+        if !self.is_withheld {
+            cost.method += "; the runtime told of all its code, for names";
+        }
     }
 }
 
@@ -67,14 +71,24 @@ impl Observer for Learner {
     }
 }
 
+struct Answer {
+    bytes: u64,
+    code: CodeMap,
+    is_withheld: bool,
+}
+
 /// A session that is stopped at once: the runtime then tells of all code that it has. `None` if it does not, or not in time.
-fn all_code(known: CodeMap, client: Client) -> Option<(u64, CodeMap)> {
+fn all_code(known: CodeMap, client: Client) -> Option<Answer> {
     let request = TraceRequest::names_alone(BUFFER_MB, RUNDOWN_FOR_LINES);
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("lines".to_owned());
     let started = thread.spawn(move || {
         let driven = observe(&client, &request, Learner(known), |_| Going::Stop);
-        let _ = tell.send(driven.ok().map(|driven| (driven.bytes, driven.value.observer.0)));
+        let _ = tell.send(driven.ok().map(|driven| Answer {
+            bytes: driven.bytes,
+            code: driven.value.observer.0,
+            is_withheld: driven.value.withheld_names,
+        }));
     });
     drop(started.ok()?);
     told.recv_timeout(PATIENCE).ok()?

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use diagnostics_ipc::{Client, PortServer};
+use diagnostics_ipc::{Client, PortServer, Rundown};
 use discovery::DotnetProcess;
-use event_session::{Going, SessionEnd, Waiting};
+use event_session::{Going, SessionEnd, Waiting, names_would_be_withheld};
 use signal_hook::consts::{SIGUSR1, SIGXFSZ};
 use trace_recording::{Live, Recorded, TraceFile, Watch, naming, record};
 
@@ -92,8 +92,9 @@ struct Signals {
 
 /// Records a process.
 pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
-    let plan = Plan::new(args)?;
+    let mut plan = Plan::new(args)?;
     let (mut target, signals) = reach(args)?;
+    plan.withholds_names = withholds_names(&plan, args, &target)?;
     if !plan.is_quiet {
         to_stderr(&opening::remarks(&plan.selection));
         to_stderr(&format!("{}\n", opening::table(&plan.selection)));
@@ -120,6 +121,18 @@ pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
         Some(status) => Err(program_failed(status)),
         None => Ok(()),
     }
+}
+
+/// Whether names are not asked for at the end, because that could crash the target. Who insists on names gets them.
+fn withholds_names(plan: &Plan, args: &CollectArgs, target: &Target) -> Result<bool, Failure> {
+    let is_asked = plan.request(&target.process).rundown != Rundown::None && args.rundown.is_none();
+    // A runtime that stands still loads nothing.
+    let can_be_heard = target.program.is_none() && !target.is_held;
+    if !is_asked || !can_be_heard || !names_would_be_withheld(&target.client)? {
+        return Ok(false);
+    }
+    to_stderr(opening::WITHHELD);
+    Ok(true)
 }
 
 /// Finds or starts the target, and listens to signals from before it can be harmed by one.

@@ -9,6 +9,10 @@ use trace_recording::{Remark, Selection, level_name};
 
 use super::plan::{Plan, may_die_with_the_tool};
 
+/// Names at the end are not asked for.
+pub const WITHHELD: &str = "note: this process unloads assemblies, and a runtime before .NET 8 can crash when it is asked for the names of \
+     its code then: code that was compiled before the recording has no names (--rundown true takes the risk)\n";
+
 /// The table of providers, in the columns that dotnet-trace has.
 pub fn table(selection: &Selection) -> String {
     let mut text = format!("{:<40}{:<20}{:<20}{}\n", "Provider Name", "Keywords", "Level", "Enabled By");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use diagnostics_ipc::TraceRequest;
+use diagnostics_ipc::{Rundown, TraceRequest};
 use discovery::DotnetProcess;
 use model::parse_duration;
 use trace_recording::{Asked, Condition, Keep, Selection, StoppingEvent};
@@ -26,6 +26,8 @@ pub struct Plan {
     pub json: bool,
     /// The terminal belongs to the program that is started.
     pub is_quiet: bool,
+    /// Asking for names at the end could crash the target.
+    pub withholds_names: bool,
 }
 
 impl Plan {
@@ -66,13 +68,17 @@ impl Plan {
             format: args.format,
             json: args.json,
             is_quiet: args.show_child_io,
+            withholds_names: false,
         })
     }
 
     /// The session to ask a process for.
     pub fn request(&self, process: &DotnetProcess) -> TraceRequest {
         let mut request = TraceRequest::new(self.buffer_mb, self.selection.requested());
-        request.rundown = self.selection.rundown(process.runtime_major());
+        request.rundown = match self.withholds_names {
+            true => Rundown::None,
+            false => self.selection.rundown(process.runtime_major()),
+        };
         request
     }
 }
