@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::command::{AttachRequest, DumpOptions, Guid, PerfMapKind};
 use crate::message::{self, HEADER_SIZE, Header, ReplyKind};
+use crate::quiet::Quiet;
 use crate::reply::{self, ProcessInfo, ProcessInfoVersion};
 use crate::trace::{self, Granted, SessionId, TraceRequest, UserEventsProvider};
 use crate::unix::{Connection, TraceStream, send_descriptor};
@@ -22,6 +23,11 @@ const MAX_ENVIRONMENT: usize = 8 << 20;
 pub trait Transport: Send + Sync {
     /// A fresh connection, on which one command may be sent.
     fn connect(&self, deadline: &Deadline) -> Result<Connection, IpcError>;
+
+    /// What all clients over it share; one client's own unless it says otherwise.
+    fn quiet(&self) -> Arc<Quiet> {
+        Arc::default()
+    }
 }
 
 /// Sends commands to one runtime. Cheap to clone; may be used from several threads.
@@ -29,12 +35,20 @@ pub trait Transport: Send + Sync {
 pub struct Client {
     transport: Arc<dyn Transport>,
     timeout: Duration,
+    quiet: Arc<Quiet>,
 }
 
 impl Client {
     /// A client over a transport, with a timeout of ten seconds per command.
     pub fn new(transport: impl Transport + 'static) -> Self {
-        Client { transport: Arc::new(transport), timeout: DEFAULT_TIMEOUT }
+        let quiet = transport.quiet();
+        Client { transport: Arc::new(transport), timeout: DEFAULT_TIMEOUT, quiet }
+    }
+
+    /// When its runtime was last heard not to unload code.
+    #[must_use]
+    pub fn quiet(&self) -> &Quiet {
+        &self.quiet
     }
 
     /// The same client with another timeout per command.

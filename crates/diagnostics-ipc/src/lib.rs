@@ -30,6 +30,7 @@ mod deadline;
 mod error;
 mod hresult;
 mod message;
+mod quiet;
 mod reply;
 mod trace;
 #[cfg(unix)]
@@ -42,6 +43,7 @@ pub use deadline::Deadline;
 pub use error::IpcError;
 pub use hresult::HResult;
 pub use message::{HEADER_SIZE, Header, MAX_PAYLOAD, ReplyKind};
+pub use quiet::Quiet;
 pub use reply::{Advertise, ProcessInfo, ProcessInfoVersion};
 pub use trace::{
     BufferingMode, EventFilter, Feature, Granted, Level, Provider, Rundown, SessionId, TraceRequest,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{Client, IpcError, Level, Provider, Rundown, TraceRequest};
 use runtime_events::{RuntimeEvent, keyword, provider};
@@ -14,18 +14,21 @@ use runtime_events::{RuntimeEvent, keyword, provider};
 use crate::drive::{Driven, Going, SessionEnd, Waiting, drive};
 use crate::observe::{Observed, Observer, Seen, watch};
 
-/// The first runtime that can always be asked: the oldest on which thousands of requests beside unloading were answered.
-const SAFE_SINCE: u32 = 8;
+/// The first runtime that can always be asked for names: the oldest on which some thousand requests beside unloading were answered.
+pub const NAMES_ARE_SAFE_SINCE: u32 = 8;
 /// How long assemblies are listened for at least. A program that loads and unloads plug-ins does so many times a minute;
 /// one that does it less often is rarely met in the moment between an unloading and the collection that clears it away.
 const SHORTEST_LISTENING: Duration = Duration::from_millis(500);
+/// How long it counts that a runtime was listened to for that long and unloaded nothing. Looks at a process follow each other, and each
+/// listens as well while it lasts.
+const TRUSTED_FOR: Duration = Duration::from_secs(15);
 
 /// Whether a runtime can crash when it is asked for the names of its code. One that does not say its version is old; 3.1 does
 /// not even know the question.
 pub(crate) fn names_are_dangerous(client: &Client) -> bool {
     let version = client.process_info().ok().and_then(|info| info.runtime_version);
     let major = version.as_deref().and_then(|version| version.split('.').next()?.parse().ok());
-    major.is_none_or(|major: u32| major < SAFE_SINCE)
+    major.is_none_or(|major: u32| major < NAMES_ARE_SAFE_SINCE)
 }
 
 /// Whether a process must not be asked for the names of its code at the moment, because that could crash it. Takes half a second
@@ -40,7 +43,7 @@ pub fn names_would_be_withheld(client: &Client) -> Result<bool, IpcError> {
         return Ok(false);
     }
     let nothing = TraceRequest { stacks: false, rundown: Rundown::None, ..TraceRequest::new(1, Vec::new()) };
-    let listened = listen(client, &nothing, Nobody, |_| Going::Stop)?;
+    let listened = listen(client, &listening(&nothing), SHORTEST_LISTENING, Nobody, |_| Going::Stop)?;
     Ok(listened.value.withheld_names)
 }
 
@@ -74,6 +77,15 @@ impl<O: Observer> Observer for Noticing<O> {
     }
 }
 
+/// Whether a session hears of assemblies that come and go as it is.
+pub(crate) fn hears_of_assemblies(request: &TraceRequest) -> bool {
+    request.providers.iter().any(|known| {
+        known.name == provider::RUNTIME
+            && known.keywords & keyword::LOADER != 0
+            && known.level >= Level::Informational
+    })
+}
+
 /// The same session, which ends without names and hears of assemblies.
 fn listening(request: &TraceRequest) -> TraceRequest {
     let mut request = TraceRequest { rundown: Rundown::None, ..request.clone() };
@@ -96,35 +108,36 @@ pub(crate) fn observe_then_name<O: Observer>(
     observer: O,
     wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Driven<Observed<O>>, IpcError> {
-    let driven = listen(client, request, observer, wait)?;
+    let shortest = if client.quiet().within(TRUSTED_FOR) { Duration::ZERO } else { SHORTEST_LISTENING };
+    let driven = listen(client, &listening(request), shortest, observer, wait)?;
     let is_whole = driven.end == SessionEnd::Stopped && driven.value.damage.is_none();
     if is_whole && !driven.value.withheld_names { name(client, request, driven) } else { Ok(driven) }
 }
 
-/// Runs a session without its names, and hears whether they are to be withheld.
-fn listen<O: Observer>(
+/// Runs a session that hears of assemblies, and for at least so long; says whether names are to be withheld.
+pub(crate) fn listen<O: Observer>(
     client: &Client,
     request: &TraceRequest,
+    shortest: Duration,
     observer: O,
     mut wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Driven<Observed<O>>, IpcError> {
     let unloads = Arc::new(AtomicBool::new(false));
     let noticing = Noticing { observer, unloads: Arc::clone(&unloads) };
     let mut asked_at = None;
+    let began = Instant::now();
     let driven = drive(
         client,
-        &listening(request),
+        request,
         move |stream| watch(stream, noticing, None),
         |waiting| {
             if asked_at.is_none() && wait(waiting) == Going::Stop {
                 asked_at = Some(waiting.elapsed);
             }
             match asked_at {
-                Some(_) if waiting.elapsed >= SHORTEST_LISTENING || unloads.load(Ordering::Relaxed) => {
-                    Going::Stop
-                }
+                Some(_) if waiting.elapsed >= shortest || unloads.load(Ordering::Relaxed) => Going::Stop,
                 Some(_) => {
-                    std::thread::sleep(waiting.slice.min(SHORTEST_LISTENING - waiting.elapsed));
+                    std::thread::sleep(waiting.slice.min(shortest - waiting.elapsed));
                     Going::On
                 }
                 None => Going::On,
@@ -134,6 +147,9 @@ fn listen<O: Observer>(
     let Driven { value, end, granted, bytes, elapsed } = driven;
     let Observed { observer, clock, losses, events, undecodable, damage, .. } = value;
     let withheld_names = unloads.load(Ordering::Relaxed);
+    if withheld_names || began.elapsed() >= SHORTEST_LISTENING {
+        client.quiet().heard(!withheld_names);
+    }
     let observer = observer.observer;
     let observed = Observed { observer, clock, losses, events, undecodable, damage, withheld_names };
     let elapsed = asked_at.unwrap_or(elapsed);

@@ -17,5 +17,5 @@ mod later;
 mod observe;
 
 pub use drive::{Driven, Going, SessionEnd, SessionStream, Waiting, drive};
-pub use later::names_would_be_withheld;
+pub use later::{NAMES_ARE_SAFE_SINCE, names_would_be_withheld};
 pub use observe::{Clock, Observed, Observer, Seen, observe};

@@ -7,7 +7,7 @@ use nettrace::{Event, Item, Losses, Reader, Timestamp, TraceInfo};
 use runtime_events::{RuntimeEvent, decode};
 
 use crate::drive::{Driven, Going, SessionStream, Waiting, drive};
-use crate::later::{names_are_dangerous, observe_then_name};
+use crate::later::{hears_of_assemblies, listen, names_are_dangerous, observe_then_name};
 
 /// Sees the events of a session in the order of the stream, which is that of time only within one thread.
 pub trait Observer: Send {
@@ -67,6 +67,9 @@ pub fn observe<O: Observer>(
     observer: O,
     wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Driven<Observed<O>>, IpcError> {
+    if request.rundown == Rundown::None && hears_of_assemblies(request) {
+        return listen(client, request, Duration::ZERO, observer, wait);
+    }
     if request.rundown != Rundown::None && names_are_dangerous(client) {
         return observe_then_name(client, request, observer, wait);
     }

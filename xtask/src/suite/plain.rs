@@ -76,7 +76,8 @@ pub fn run(
             command.env("CARGO_PKG_NAME", &program.package).env("CARGO_MANIFEST_DIR", &program.folder);
             place.prepare(&mut command);
             let begin = Instant::now();
-            results.note(&mut command, &format!("{} ({})", program.package, program.file.display()))?;
+            results
+                .note_harness(&mut command, &format!("{} ({})", program.package, program.file.display()))?;
             results.took(&program.package, begin.elapsed());
         }
     }

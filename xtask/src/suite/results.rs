@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -29,6 +30,8 @@ pub struct Results {
     tests: Vec<Test>,
     /// The time of the test programs of each package, where that of the tests is not known.
     programs: BTreeMap<String, Duration>,
+    /// How many of them there were.
+    unnamed: usize,
     /// How often each reason was given.
     skipped: BTreeMap<String, usize>,
     failed: Vec<String>,
@@ -44,6 +47,44 @@ impl Results {
         Ok(())
     }
 
+    /// Runs a test program by its own harness and shows what it prints, but for what tests that passed have said.
+    pub fn note_harness(&mut self, command: &mut Command, what: &str) -> Result<()> {
+        let mut running = command
+            .arg("--show-output")
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting {:?}", command.get_program()))?;
+        let output = running.stdout.take().context("its output")?;
+        let (mut ran, mut is_of_passed) = (0, false);
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.context("reading what the tests print")?;
+            let line = String::from_utf8_lossy(&line);
+            self.note_skipped(&line);
+            // The last one counts: a test may run another harness and show what it printed.
+            ran = tests_run(&line).unwrap_or(ran);
+            is_of_passed = match line.trim_end() {
+                "successes:" => true,
+                "failures:" => false,
+                line => is_of_passed && !line.starts_with("test result: "),
+            };
+            if !is_of_passed {
+                println!("{line}");
+            }
+        }
+        self.unnamed += ran;
+        let status = running.wait().context("waiting for the tests")?;
+        if !status.success() {
+            self.failed.push(format!("{what} ended with {status}"));
+        }
+        Ok(())
+    }
+
+    fn note_skipped(&mut self, line: &str) {
+        if let Some(reason) = line.trim().strip_prefix(SKIPPED) {
+            *self.skipped.entry(reason.to_owned()).or_default() += 1;
+        }
+    }
+
     /// A program with tests of a package ran for so long; how long each of them took is not known.
     pub fn took(&mut self, package: &str, time: Duration) {
         *self.programs.entry(package.to_owned()).or_default() += time;
@@ -53,6 +94,7 @@ impl Results {
     pub fn add(&mut self, other: Results) {
         self.tests.extend(other.tests);
         self.failed.extend(other.failed);
+        self.unnamed += other.unnamed;
         for (package, time) in other.programs {
             *self.programs.entry(package).or_default() += time;
         }
@@ -85,11 +127,7 @@ impl Results {
                 Event::End(_) => is_output = false,
                 Event::Text(text) if is_output => {
                     let text = String::from_utf8_lossy(&text).into_owned();
-                    for line in text.lines() {
-                        if let Some(reason) = line.trim().strip_prefix(SKIPPED) {
-                            *self.skipped.entry(reason.to_owned()).or_default() += 1;
-                        }
-                    }
+                    text.lines().for_each(|line| self.note_skipped(line));
                 }
                 Event::Eof => return Ok(()),
                 _ => {}
@@ -102,7 +140,7 @@ impl Results {
         let processor = children_time().unwrap_or_default();
         let mut text = format!(
             "\n{} tests, {:.0} s of wall time, {:.0} s of processor time (building included)\n",
-            self.tests.len(),
+            self.tests.len() + self.unnamed,
             wall.as_secs_f64(),
             processor.as_secs_f64()
         );
@@ -162,6 +200,15 @@ fn ticks_to_seconds(ticks: u64) -> f64 {
     ticks as f64 / A_SECOND
 }
 
+/// How many tests a harness says that it ran: `test result: ok. 5 passed; 1 failed; ...`.
+fn tests_run(line: &str) -> Option<usize> {
+    let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
+    let number = |what: &str| -> Option<usize> {
+        counts.split("; ").find_map(|part| part.strip_suffix(what)?.trim().parse().ok())
+    };
+    Some(number("passed")? + number("failed")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +231,12 @@ thread</system-err></testcase>
         assert!(table.contains("    2.5  cli::end-to-end ps::a"), "{table}");
         assert!(table.contains("cli                      1      2.5"), "{table}");
         assert!(table.contains("skipped, in whole or in part: 1: it needs root (1)"), "{table}");
+    }
+
+    #[test]
+    fn the_tests_of_a_harness_are_counted() {
+        let line = "test result: FAILED. 105 passed; 2 failed; 0 ignored; 0 measured; 238 filtered out; finished in 96.56s";
+        assert_eq!(tests_run(line), Some(107));
+        assert_eq!(tests_run("test a::b ... ok"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{IpcError, Level, Provider, Rundown, TraceRequest};
 use discovery::DotnetProcess;
-use event_session::{Going, Observer, Seen, SessionEnd, observe};
+use event_session::{Going, NAMES_ARE_SAFE_SINCE, Observer, Seen, SessionEnd, observe};
 use nettrace::ThreadId;
 use runtime_events::counters::CounterReading;
 use runtime_events::gc::{GcReason, HeapStats, SuspendReason};
@@ -385,7 +385,12 @@ pub fn listen(
     wait: impl FnMut(event_session::Waiting) -> Going,
 ) -> Result<Option<RuntimeSigns>, IpcError> {
     let Some(client) = process.client() else { return Ok(None) };
-    let keywords = keyword::GC | keyword::EXCEPTION | keyword::CONTENTION | keyword::THREADING | keyword::JIT;
+    let mut keywords =
+        keyword::GC | keyword::EXCEPTION | keyword::CONTENTION | keyword::THREADING | keyword::JIT;
+    // Such a runtime is not asked for names while it unloads code; looks need not listen for that again.
+    if process.runtime_major().is_none_or(|major| major < NAMES_ARE_SAFE_SINCE) {
+        keywords |= keyword::LOADER;
+    }
     let counters = |name| Provider {
         arguments: "EventCounterIntervalSec=1".to_owned(),
         // Counters come whatever the level is; the events of the source do not.

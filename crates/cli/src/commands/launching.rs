@@ -43,7 +43,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// A program that we started. It is ended, with its process group, when this is dropped.
 pub enum Program {
     /// Its runtime called our port, which stays open for .NET children of the program.
-    Ported(Launched),
+    Ported(Box<Launched>),
     /// Its runtime is too old to call a port.
     Plain(Child),
 }
@@ -210,7 +210,7 @@ fn prepare(program: &OsString, arguments: &[OsString], io: ProgramIo) -> Result<
 
 fn begin(launched: Launched, handover: Handover) -> Result<(Program, DotnetProcess), Failure> {
     let pid = launched.runtime.visible_pid;
-    let program = Program::Ported(launched);
+    let program = Program::Ported(Box::new(launched));
     if handover == Handover::Running {
         program.resume()?;
     }

@@ -23,7 +23,7 @@ use rustix::net::{
 
 use super::Connection;
 use super::sys::peer_pid;
-use crate::{Client, Deadline, IpcError, SessionId, Transport};
+use crate::{Client, Deadline, IpcError, Quiet, SessionId, Transport};
 
 /// Longest path that fits into a socket address, without its final NUL.
 const LONGEST_PATH: usize = 107;
@@ -38,6 +38,8 @@ pub struct Endpoint {
     place: Place,
     shown: PathBuf,
     expected: Option<ProcessId>,
+    /// Shared by its clones.
+    quiet: Arc<Quiet>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,12 +53,13 @@ impl Endpoint {
     /// The socket at a path of any length.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Endpoint { place: Place::Path(path.clone()), shown: path, expected: None }
+        Endpoint { place: Place::Path(path.clone()), shown: path, expected: None, quiet: Arc::default() }
     }
 
     /// The socket of that name in an open folder; `shown` is the path to print.
     pub fn in_folder(folder: Arc<File>, name: impl Into<OsString>, shown: impl Into<PathBuf>) -> Self {
-        Endpoint { place: Place::InFolder(folder, name.into()), shown: shown.into(), expected: None }
+        let place = Place::InFolder(folder, name.into());
+        Endpoint { place, shown: shown.into(), expected: None, quiet: Arc::default() }
     }
 
     /// The same socket, but only if this process (its pid in our namespace) listens there: every connection is
@@ -141,6 +144,10 @@ impl Transport for Endpoint {
             }
         }
         Ok(connection)
+    }
+
+    fn quiet(&self) -> Arc<Quiet> {
+        Arc::clone(&self.quiet)
     }
 }
 
