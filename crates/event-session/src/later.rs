@@ -31,6 +31,11 @@ pub(crate) fn names_are_dangerous(client: &Client) -> bool {
     major.is_none_or(|major: u32| major < NAMES_ARE_SAFE_SINCE)
 }
 
+/// Whether a runtime was listened to lately, and unloaded nothing.
+pub(crate) fn is_quiet(client: &Client) -> bool {
+    client.quiet().within(TRUSTED_FOR)
+}
+
 /// Whether a process must not be asked for the names of its code at the moment, because that could crash it. Takes half a second
 /// where it could.
 pub fn names_would_be_withheld(client: &Client) -> Result<bool, IpcError> {
@@ -108,7 +113,7 @@ pub(crate) fn observe_then_name<O: Observer>(
     observer: O,
     wait: impl FnMut(Waiting) -> Going,
 ) -> Result<Driven<Observed<O>>, IpcError> {
-    let shortest = if client.quiet().within(TRUSTED_FOR) { Duration::ZERO } else { SHORTEST_LISTENING };
+    let shortest = if is_quiet(client) { Duration::ZERO } else { SHORTEST_LISTENING };
     let driven = listen(client, &listening(request), shortest, observer, wait)?;
     let is_whole = driven.end == SessionEnd::Stopped && driven.value.damage.is_none();
     if is_whole && !driven.value.withheld_names { name(client, request, driven) } else { Ok(driven) }

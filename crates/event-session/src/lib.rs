@@ -18,4 +18,4 @@ mod observe;
 
 pub use drive::{Driven, Going, SessionEnd, SessionStream, Waiting, drive};
 pub use later::{NAMES_ARE_SAFE_SINCE, names_would_be_withheld};
-pub use observe::{Clock, Observed, Observer, Seen, observe};
+pub use observe::{Clock, Observed, Observer, Seen, observe, observe_shortly};

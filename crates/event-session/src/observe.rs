@@ -7,7 +7,7 @@ use nettrace::{Event, Item, Losses, Reader, Timestamp, TraceInfo};
 use runtime_events::{RuntimeEvent, decode};
 
 use crate::drive::{Driven, Going, SessionStream, Waiting, drive};
-use crate::later::{hears_of_assemblies, listen, names_are_dangerous, observe_then_name};
+use crate::later::{hears_of_assemblies, is_quiet, listen, names_are_dangerous, observe_then_name};
 
 /// Sees the events of a session in the order of the stream, which is that of time only within one thread.
 pub trait Observer: Send {
@@ -74,6 +74,19 @@ pub fn observe<O: Observer>(
         return observe_then_name(client, request, observer, wait);
     }
     drive(client, request, move |stream| watch(stream, observer, None), wait)
+}
+
+/// The same for a session that is over in a moment: a runtime that was known to be quiet when it began names its code in the same one.
+pub fn observe_shortly<O: Observer>(
+    client: &Client,
+    request: &TraceRequest,
+    observer: O,
+    wait: impl FnMut(Waiting) -> Going,
+) -> Result<Driven<Observed<O>>, IpcError> {
+    if is_quiet(client) {
+        return drive(client, request, move |stream| watch(stream, observer, None), wait);
+    }
+    observe(client, request, observer, wait)
 }
 
 /// Shows the events of a stream to an observer. Their times count from the start of another trace, if one is given.

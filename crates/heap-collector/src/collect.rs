@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use diagnostics_ipc::{BufferingMode, Client, IpcError, Level, Provider, Rundown, TraceRequest};
-use event_session::{Driven, Going, Observed, SessionEnd, Waiting, observe};
+use event_session::{Driven, Going, Observed, SessionEnd, Waiting, observe_shortly};
 use runtime_events::{keyword, provider};
 
 use crate::collected::Collected;
@@ -74,7 +74,7 @@ pub fn collect(
         granted: None,
         asked: None,
     };
-    let driven = observe(client, &listening(options), observer, |waiting| {
+    let driven = observe_shortly(client, &listening(options), observer, |waiting| {
         // Asked for here and not before: the first session is open now, and its events flow.
         waiter.asked.get_or_insert_with(|| ask(client.clone()));
         waiter.wait(waiting)
