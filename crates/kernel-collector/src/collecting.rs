@@ -155,6 +155,12 @@ impl Collecting {
         self.sampler.counts()
     }
 
+    /// Stacks of waits so far: those that the kernel copied, and those that were read while the thread waited.
+    #[must_use]
+    pub fn wait_stacks(&self) -> u64 {
+        self.sampler.counts().wait_stacks + self.looks.as_ref().map_or(0, Looks::stacks)
+    }
+
     /// Waits, at most this long, and takes in what came.
     pub fn wait(&mut self, time: Duration) -> Result<Wake, SamplerError> {
         let until = Instant::now() + time;

@@ -29,6 +29,8 @@ pub(crate) struct Looks {
     refused: Vec<ProcessId>,
     rounds: usize,
     took: Duration,
+    /// Stacks that looks gave.
+    stacks: u64,
     /// Whether time was too short for some that were there at the start.
     first_left: bool,
 }
@@ -46,7 +48,8 @@ impl Looks {
         };
         intake.sampled(EVERY, stack_every);
         let (done, refused) = (HashMap::new(), Vec::new());
-        Some(Looks { kernel, last: None, done, refused, rounds: 0, took: Duration::ZERO, first_left: false })
+        let took = Duration::ZERO;
+        Some(Looks { kernel, last: None, done, refused, rounds: 0, took, stacks: 0, first_left: false })
     }
 
     /// How long until the next round.
@@ -58,6 +61,11 @@ impl Looks {
     /// How long all looks took.
     pub(crate) fn took(&self) -> Duration {
         self.took
+    }
+
+    /// Stacks that looks have given so far.
+    pub(crate) fn stacks(&self) -> u64 {
+        self.stacks
     }
 
     /// Looks at those that wait, if it is time.
@@ -94,7 +102,10 @@ impl Looks {
             }
             looks += 1;
             match intake.look(&wait, self.kernel) {
-                Looked::Seen => _ = self.done.insert(wait.thread.id, wait.since),
+                Looked::Seen => {
+                    self.stacks += 1;
+                    self.done.insert(wait.thread.id, wait.since);
+                }
                 Looked::Refused => self.refused.push(wait.thread.process),
                 Looked::Runnable | Looked::Moved => {}
             }

@@ -7,7 +7,7 @@ use counters::export::Zone;
 use discovery::DotnetProcess;
 use kernel_collector::{Collecting, Request, Target};
 use model::parse_duration;
-use perf_sampler::{Collect, OffCpu, Wake};
+use perf_sampler::{Collect, Wake};
 use ratatui::crossterm::event;
 
 use super::launching::{self, Program};
@@ -101,7 +101,7 @@ impl Top {
         let title = format!("{} (pid {}){}", process.name, process.pid, runtime.unwrap_or_default());
         let mut state = State::new(title, Instant::now());
         let granted = collecting.granted();
-        state.has_waits = matches!(granted.off_cpu, Some(OffCpu::WithStacks(_)));
+        state.has_waits = granted.off_cpu.is_some();
         state.notes = granted.missing.iter().map(ToString::to_string).collect();
         if args.off_cpu && state.has_waits {
             state.side = Side::OffCpu;

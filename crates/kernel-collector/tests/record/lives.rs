@@ -22,7 +22,7 @@ fn a_target_in_a_container_is_named_from_outside() {
     let mut request = Request::new(vec![target_of(&target)], Collect::Both);
     request.sampling.rate_hz = 499;
     let recorded =
-        record_until(request, |so_far| so_far.counts().on_cpu >= 200 && so_far.counts().wait_stacks >= 200);
+        record_until(request, |so_far| so_far.counts().on_cpu >= 200 && so_far.wait_stacks() >= 200);
     let process = of(&recorded, pid(&target));
     assert_eq!(process.naming.failure, None);
     let profiles = &process.profiles;
@@ -47,7 +47,7 @@ fn a_target_that_is_killed_has_names_for_what_was_seen() {
     loop {
         assert!(begin.elapsed() < LONG, "{:?}", collecting.counts());
         let counts = collecting.counts();
-        if !killed && counts.on_cpu >= 200 && counts.wait_stacks >= 100 {
+        if !killed && counts.on_cpu >= 200 && collecting.wait_stacks() >= 100 {
             target.kill().expect("it can be killed");
             killed = true;
         }

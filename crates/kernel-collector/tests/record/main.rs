@@ -57,9 +57,7 @@ fn record_for(request: Request, time: Duration) -> Recorded {
 fn record(targets: Vec<Target>, collect: Collect, samples: u64) -> Recorded {
     let mut request = Request::new(targets, collect);
     request.sampling.rate_hz = 499;
-    record_until(request, |collecting| {
-        collecting.counts().on_cpu + collecting.counts().wait_stacks >= samples
-    })
+    record_until(request, |collecting| collecting.counts().on_cpu + collecting.wait_stacks() >= samples)
 }
 
 fn of(recorded: &Recorded, pid: ProcessId) -> &RecordedProcess {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kernel_collector::{Recorded, Request};
 use model::ProcessId;
-use perf_sampler::{Collect, WaitStacks};
+use perf_sampler::{Collect, OffCpu, WaitStacks};
 use stacks::Profile;
 
 use crate::{of, pid, record_for, share, start, target_of, time_in};
@@ -155,7 +155,10 @@ fn the_sum_is_the_true_time_however_few_stacks_there_are() {
         assert_between("sleeps", time_of(&profiles.off_cpu, "sleeps"), whole, (85, 101));
         let waits = profiles.quality.waits;
         assert!(waits.without_stack_ns * 50 <= waits.waited_ns, "{every}: {waits:?}");
-        assert!((every > 1) == (waits.estimated_ns * 10 > whole), "{every}: {waits:?}");
+        // Who gets no stacks from the kernel has those of some waits whatever was asked for.
+        if matches!(recorded.granted.off_cpu, Some(OffCpu::WithStacks(_))) {
+            assert!((every > 1) == (waits.estimated_ns * 10 > whole), "{every}: {waits:?}");
+        }
         shares.push(share(&profiles.off_cpu, "nanosleep"));
     }
     assert!((shares[0] - shares[1]).abs() < 3.0, "{shares:?}");

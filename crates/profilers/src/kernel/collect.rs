@@ -35,8 +35,8 @@ pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, Wind
         if left.is_zero() {
             break WindowEnd::Completed;
         }
-        let counts = collecting.counts();
-        let note = format!("{} samples", count_words(counts.on_cpu + counts.wait_stacks));
+        let samples = collecting.counts().on_cpu + collecting.wait_stacks();
+        let note = format!("{} samples", count_words(samples));
         run.control.progress(elapsed, run.duration, &note);
         if run.control.wait(Duration::ZERO) == Stop::Cancelled {
             break WindowEnd::Cancelled;

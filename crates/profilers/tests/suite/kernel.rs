@@ -23,7 +23,7 @@ fn record(target: &Target, picture: Picture, typed: &[&str], samples: u64) -> (R
     loop {
         let counts = collecting.counts();
         let enough = (picture == Picture::OffCpu || counts.on_cpu >= samples)
-            && (picture == Picture::Cpu || counts.wait_stacks >= samples);
+            && (picture == Picture::Cpu || collecting.wait_stacks() >= samples);
         if enough {
             break;
         }

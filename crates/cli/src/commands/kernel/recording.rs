@@ -60,8 +60,8 @@ pub fn record(plan: &Plan, subjects: &Subjects, progress: &Progress) -> Result<O
         if subjects.interrupt.is_asked() {
             break WindowEnd::Cancelled;
         }
-        let counts = collecting.counts();
-        let samples = format_whole(counts.on_cpu + counts.wait_stacks, Unit::Count);
+        let samples = collecting.counts().on_cpu + collecting.wait_stacks();
+        let samples = format_whole(samples, Unit::Count);
         progress.update(elapsed, plan.duration, &format!("{samples} samples"));
         if collecting.wait(left.min(GLANCE))? == Wake::TargetsEnded {
             break WindowEnd::TargetExited;
