@@ -86,7 +86,8 @@ fn other_shapes_of_heaps_are_found_too() {
             // 16 MB of orders are there from the start.
             let heap = bytes(&report, HEAP, "resident");
             let other = bytes(&report, "other anonymous", "resident");
-            assert!(heap > 16e6 && other < 16e6, "{runtime} {setting}: {heap} {other}");
+            let maps = || std::fs::read_to_string(format!("/proc/{}/smaps", target.pid()));
+            assert!(heap > 16e6 && other < 16e6, "{runtime} {setting}: {heap} {other} {:?}", maps());
         }
     }
 }
