@@ -13,7 +13,7 @@ use testbed::{LiveTests, Needs};
 
 use super::Place;
 use super::results::Results;
-use super::runner::AT_ONCE;
+use super::runner::{AT_ONCE, QUIET_AT_ONCE};
 use crate::cargo;
 
 /// A test program that cargo has built.
@@ -43,7 +43,7 @@ pub fn run(
     let programs = build(chosen)?;
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let turns = [
-        (Some(Needs::Quiet), AT_ONCE * processors),
+        (Some(Needs::Quiet), QUIET_AT_ONCE * processors),
         (Some(Needs::Processor), processors),
         (Some(Needs::Processors), 1),
         (None, AT_ONCE * processors),

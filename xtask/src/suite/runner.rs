@@ -19,6 +19,9 @@ use crate::cargo;
 
 /// Tests at once for each processor, of those that wait most of the time.
 pub const AT_ONCE: usize = 8;
+/// The same of those that need quiet: with more, programs had no processor for half of the time in which they could run, and a checkup of
+/// an old runtime no time for its last looks.
+pub const QUIET_AT_ONCE: usize = 6;
 /// The unit in which limits are counted.
 const PERIOD_SECONDS: f64 = 60.0;
 /// What each test may take, whatever it watches: starting programs on a machine that is busy with other tests.
@@ -79,14 +82,14 @@ struct Turn {
 impl Runner<'_> {
     /// All tests, by what they need.
     fn all(&self, examples: Option<Command>) -> Result<Results> {
-        let many = AT_ONCE * self.processors;
+        let (many, quiet) = (AT_ONCE * self.processors, QUIET_AT_ONCE * self.processors);
         let turn = |what, needs: &[Needs], at_once| Turn {
             what,
             only: Some(self.with_needs(needs)),
             at_once,
             is_beside: false,
         };
-        let mut results = self.turn(&turn("the tests that need quiet", &[Needs::Quiet], many))?;
+        let mut results = self.turn(&turn("the tests that need quiet", &[Needs::Quiet], quiet))?;
         let beside = Turn {
             what: "the tests that start no program",
             only: Some(format!("not ({})", self.with_needs(&Needs::ALL))),

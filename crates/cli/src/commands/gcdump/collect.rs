@@ -7,7 +7,7 @@ use model::{ProcessId, Unit, format_duration};
 use reports::value::{format_bytes, format_whole};
 use serde::Serialize;
 
-use super::collecting::{Fresh, fresh};
+use super::collecting::{Fresh, fresh, listen};
 use crate::args::gcdump::CollectArgs;
 use crate::commands::kept_heap::info;
 use crate::exit_code::Code;
@@ -34,12 +34,14 @@ struct Written<'a> {
 /// Writes the heap of a process to a file.
 pub fn collect(args: &CollectArgs, screen: &Screen) -> Result<(), Failure> {
     let given = args.output.clone();
+    // Before there is a draft, which Ctrl+C must not leave behind.
+    let interrupt = listen()?;
     // Before the target is stopped: a folder that cannot be written must not cost a pause.
     let early = given.as_deref().map(Draft::beside).transpose()?;
     if early.is_none() {
         Draft::beside(Path::new("here"))?;
     }
-    let fresh = fresh(&args.target.which(), &args.collecting, screen)?;
+    let fresh = fresh(&args.target.which(), &args.collecting, screen, &interrupt)?;
     let path = given.unwrap_or_else(|| PathBuf::from(default_name(fresh.process.pid)));
     let mut draft = early.map_or_else(|| Draft::beside(&path), Ok)?;
     gcdump::write(&fresh.heap.graph, &info(&fresh.process), draft.file()).map_err(|error| match error {

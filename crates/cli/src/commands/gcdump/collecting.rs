@@ -37,12 +37,20 @@ pub struct Fresh {
     pub heap: Collected,
 }
 
-/// Collects. What can be wrong with the arguments has been looked at by then.
-pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, Failure> {
-    let patience = parse_duration(&how.timeout)?;
+/// Listens to Ctrl+C; to be called before anything is there that must not be left behind.
+pub fn listen() -> Result<Interrupt, Failure> {
     // The runtime cannot be stopped in the middle, and 3.1 may crash when a session is left: one Ctrl+C is enough.
-    let interrupt = Interrupt::listen(Second::IsIgnored)
-        .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
+    Interrupt::listen(Second::IsIgnored).map_err(|error| Failure::new(Code::Unexpected, error.to_string()))
+}
+
+/// Collects. What can be wrong with the arguments has been looked at by then.
+pub fn fresh(
+    which: &Which,
+    how: &Collecting,
+    screen: &Screen,
+    interrupt: &Interrupt,
+) -> Result<Fresh, Failure> {
+    let patience = parse_duration(&how.timeout)?;
     let process = select(which)?;
     if let Some(failure) = unreachable(&process) {
         return Err(failure);
@@ -52,8 +60,8 @@ pub fn fresh(which: &Which, how: &Collecting, screen: &Screen) -> Result<Fresh, 
     })?;
     let buffer_mb = how.buffer.unwrap_or_else(|| spare_room(process.pid.0));
     let options = Options { buffer_mb, patience, ..Options::default() };
-    announce(&process, how, screen, &interrupt)?;
-    let mut progress = Progress::new(screen, &interrupt);
+    announce(&process, how, screen, interrupt)?;
+    let mut progress = Progress::new(screen, interrupt);
     let files = ProcessFiles::of(Process::new(process.pid));
     let outcome = heap_collector::collect(&client, &options, &files, &mut progress);
     progress.end();

@@ -4,7 +4,7 @@ use heap_reports::{Look, NoType, Origin, choose_types};
 use model::{Cost, Pauses, Report, Timestamp};
 
 use super::collect::unnamed_words;
-use super::collecting::{Fresh, fresh};
+use super::collecting::{Fresh, fresh, listen};
 use super::file::{host, open};
 use crate::args::Which;
 use crate::args::gcdump::{DiffArgs, PathsArgs, ReportArgs};
@@ -17,10 +17,10 @@ use crate::screen::Screen;
 pub fn report(args: &ReportArgs, screen: &Screen) -> Result<(), Failure> {
     let (look, origin) = match (&args.file, args.process_id, &args.name) {
         (Some(file), _, _) => open(file)?,
-        (_, Some(pid), _) => collected(fresh(&Which::Pid(pid), &args.collecting, screen)?),
+        (_, Some(pid), _) => collected(fresh(&Which::Pid(pid), &args.collecting, screen, &listen()?)?),
         (_, _, name) => {
             let name = name.clone().unwrap_or_default();
-            collected(fresh(&Which::Name(name), &args.collecting, screen)?)
+            collected(fresh(&Which::Name(name), &args.collecting, screen, &listen()?)?)
         }
     };
     show(heap_reports::heap(&look, &origin, args.top), args.json, screen)
