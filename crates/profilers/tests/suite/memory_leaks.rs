@@ -142,8 +142,9 @@ fn registrations_that_are_not_given_back_are_found() {
 #[test]
 fn a_finalizer_queue_that_grows_is_found() {
     for runtime in EVERY {
-        let target =
-            shared().target("blocked-finalizer", runtime).arg("cap=400").start().expect("the patient");
+        // So much that a collection finds some dead between any two looks.
+        let patient = shared().target("blocked-finalizer", runtime).arg("rate=60").arg("cap=600");
+        let target = patient.start().expect("the patient");
         let report = look_until("memory-leaks", &target, APART, &["allow-pause=yes"], |report| {
             report.findings.iter().any(|finding| finding.id == "finalizer-queue-growth")
         });
