@@ -118,7 +118,7 @@ impl<W> Watched<W> {
         } else if self.end != WindowEnd::TargetExited
             && let Some(all) = AllCode::add_to(std::mem::take(&mut self.code), client)
         {
-            all.charge(&mut self.cost);
+            all.charge(&mut self.cost, "names");
             if all.is_withheld {
                 self.notes.push(WITHHELD_NAMES.to_owned());
             }
@@ -181,7 +181,7 @@ pub(crate) fn watch_until<W: Watcher>(
 }
 
 /// Names were not asked for.
-const WITHHELD_NAMES: &str = "this process unloads assemblies, and a runtime before .NET 8 can crash when it is asked for the names of its code \
+pub(crate) const WITHHELD_NAMES: &str = "this process unloads assemblies, and a runtime before .NET 8 can crash when it is asked for the names of its code \
      then: code that was compiled before the look has no names";
 
 fn finish<W: Watcher>(

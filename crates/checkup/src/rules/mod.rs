@@ -32,7 +32,7 @@ mod tests;
 #[cfg(test)]
 mod tests_with_looks;
 mod thread_leak;
-mod thread_pool_starvation;
+pub(crate) mod thread_pool_starvation;
 mod timer_leak;
 
 use discovery::DotnetProcess;

@@ -10,7 +10,7 @@ use super::{Case, Verdict};
 
 /// Times the pool must have lacked a thread in the window. It adds one or two a second while it starves; a burst of work does it
 /// once.
-const LEAST_STARVATIONS: u64 = 2;
+pub(crate) const LEAST_STARVATIONS: u64 = 2;
 /// Items of work that wait at every reading.
 const LEAST_QUEUE: f64 = 1.0;
 /// If the process uses more of its processors than this, in per cent, its threads are not blocked, but busy.

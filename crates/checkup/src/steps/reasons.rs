@@ -2,6 +2,7 @@
 
 use super::Looks;
 use crate::dependencies::Kind;
+use crate::rules::thread_pool_starvation::LEAST_STARVATIONS;
 use crate::signs::{RuntimeSigns, Signs};
 use crate::words::{bytes, percent, rate};
 
@@ -107,24 +108,21 @@ pub(super) fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
     (!told.counts_compiled() && works).then(|| "methods made at run time were not counted".to_owned())
 }
 
-/// Times the pool lacked threads that are worth a look whatever its queue is like; as in the rule `thread-pool-starvation`.
-const STARVED: u64 = 2;
-
 pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
+    let reported = signs.told()?;
     // A burst of work, or a crowded machine, lacks a thread once and has no queue when it is read.
-    let queued = told.counter("threadpool-queue-length");
-    let has_queued = queued.is_none_or(|queue| queue.0.iter().any(|length| *length > 0.0));
-    if told.starvations >= STARVED || (told.starvations > 0 && has_queued) {
-        return Some(format!("the pool lacked threads {} times", told.starvations));
+    let queue = reported.counter("threadpool-queue-length");
+    let has_queued = queue.is_none_or(|queue| queue.0.iter().any(|length| *length > 0.0));
+    if reported.starvations >= LEAST_STARVATIONS || (reported.starvations > 0 && has_queued) {
+        return Some(format!("the pool lacked threads {} times", reported.starvations));
     }
-    let done = told.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
-    let queue = told.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
+    let done = reported.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
+    let queue = queue.map_or(0.0, crate::signs::Values::least);
     if has_to_wait(queue, done) {
         return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
     }
     // The pool has as many threads as processors, and many more only because some have blocked.
-    let threads = told.counter("threadpool-thread-count")?.last();
+    let threads = reported.counter("threadpool-thread-count")?.last();
     (threads > signs.processors() * POOL_THREADS + SPARE_POOL_THREADS && done > 0.0)
         .then(|| format!("the pool has {threads:.0} threads, more than work that never blocks needs"))
 }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct AllCode {
     code: SharedCode,
     /// What it took to be told; nothing if another look was.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// It was not asked, because that could have crashed it.
     pub(crate) is_withheld: bool,
 }
@@ -54,11 +54,11 @@ impl AllCode {
         self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what it cost.
-    pub(crate) fn charge(&self, cost: &mut Cost) {
+    /// Adds what it cost, and says what for; nothing if another look has paid for it.
+    pub(crate) fn charge(&self, cost: &mut Cost, purpose: &str) {
         cost.bytes += self.bytes;
-        if !self.is_withheld {
-            cost.method += "; the runtime told of all its code, for names";
+        if self.bytes > 0 && !self.is_withheld {
+            cost.method += &format!("; the runtime listed all its code, for {purpose}");
         }
     }
 }

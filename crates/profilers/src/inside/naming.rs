@@ -140,9 +140,8 @@ impl Namer {
 
     /// Adds what it cost.
     pub(crate) fn charge(&self, cost: &mut Cost) {
-        if let Some(all) = self.all.as_ref().filter(|all| all.bytes > 0) {
-            cost.bytes += all.bytes;
-            cost.method += "; the runtime told of all its code, for exact lines";
+        if let Some(all) = &self.all {
+            all.charge(cost, "exact lines");
         }
     }
 

@@ -8,6 +8,7 @@ use model::{Body, Cell, Column, Cost, Section, Table, Unit};
 use perf_sampler::{KernelSide, OffCpu, Placement};
 
 use super::Picture;
+use crate::events::WITHHELD_NAMES;
 use crate::hot_method::time;
 use crate::ratio::{count_words, fraction, nanos, percent_words, rate_words};
 
@@ -160,11 +161,7 @@ pub(super) fn notes(recorded: &Recorded, process: &RecordedProcess) -> Vec<Strin
                 .to_owned(),
         ),
         Some(NamesFailure::Refused(why)) => Some(format!("The runtime gave no names, or not all: {why}.")),
-        Some(NamesFailure::Withheld) => Some(
-            "The process unloads assemblies, and a runtime before .NET 8 can crash when it is asked for the names of \
-             its code then: code that was compiled before has no names."
-                .to_owned(),
-        ),
+        Some(NamesFailure::Withheld) => Some(format!("{}.", capital(WITHHELD_NAMES))),
         Some(NamesFailure::NoAnswer) => {
             Some("The runtime did not tell all names in time; what it did not tell has none.".to_owned())
         }

@@ -64,7 +64,7 @@ impl Profiler for Timers {
         let looked = value.map_err(crate::heap::failure)?;
         let names = names::Names::new(run.process, &looked.reader.types, &looked.ways);
         if let Some(code) = &names.code {
-            code.charge(&mut cost);
+            code.charge(&mut cost, "names");
         }
         let seen = judge::Seen {
             groups: names.groups(&looked.before, &looked.after),
