@@ -98,7 +98,9 @@ impl TraceFile {
             self.file.set_len(0)?;
         }
         self.buffer.push(END_OF_STREAM);
-        self.file.write_all_at(&self.buffer, self.offset)?;
+        for (at, part) in in_order(self.offset, &self.buffer) {
+            self.file.write_all_at(part, at)?;
+        }
         self.offset += size;
         Ok(())
     }
@@ -131,10 +133,80 @@ impl TraceFile {
     }
 }
 
+/// What is to be written where, one after the other. Whoever is killed while it writes much has written a part of it: so the byte that
+/// begins a block comes last, and until then the stream ends before it. The head and the first block are so short that the kernel
+/// writes them at once.
+fn in_order(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let (first, rest) = bytes.split_at(usize::from(offset > 0));
+    let rest = (offset + first.len() as u64, rest);
+    [rest, (offset, first)].into_iter().filter(|(_, part)| !part.is_empty())
+}
+
 impl Drop for TraceFile {
     fn drop(&mut self) {
         if !self.finished {
             self.remove_if_empty();
         }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../nettrace/tests/support/stream.rs"]
+#[expect(dead_code, reason = "what other tests need")]
+mod stream;
+
+#[cfg(test)]
+mod tests {
+    use nettrace::{Item, Reader};
+
+    use super::stream::{ObjectStream, stacks};
+    use super::*;
+
+    /// Reads all of a stream; panics if it is not complete.
+    fn blocks(stream: &[u8]) -> usize {
+        let mut reader = Reader::for_copying(stream);
+        let mut blocks = 0;
+        while let Some(item) = reader.next().unwrap() {
+            blocks += usize::from(matches!(item, Item::Block(_)));
+        }
+        blocks
+    }
+
+    #[test]
+    fn the_file_is_complete_whenever_its_writer_is_killed() {
+        let mut stream = ObjectStream::new();
+        for first in [1, 40, 90] {
+            stream.block("StackBlock", &stacks(first, &[&[0x1000, 0x2000], &[0x3000; 90]]).0);
+        }
+        let stream = stream.end();
+        let mut reader = Reader::for_copying(stream.as_slice());
+        let (mut image, mut offset, mut written) = (Vec::new(), 0_u64, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Block(block) = item else { continue };
+            let mut bytes = Vec::new();
+            if offset == 0 {
+                append_head(&mut bytes);
+            }
+            let place = offset + bytes.len() as u64;
+            append_object(&mut bytes, place, &block);
+            let size = bytes.len() as u64;
+            bytes.push(END_OF_STREAM);
+            for (at, part) in in_order(offset, &bytes) {
+                for (number, byte) in part.iter().enumerate() {
+                    let at = usize::try_from(at).unwrap() + number;
+                    image.resize(image.len().max(at + 1), 0);
+                    image[at] = *byte;
+                    // The first write is one: its parts cannot be seen.
+                    if offset > 0 {
+                        let has_block = at as u64 == offset;
+                        assert_eq!(blocks(&image), written + usize::from(has_block), "killed at byte {at}");
+                    }
+                }
+            }
+            offset += size;
+            written += 1;
+        }
+        assert_eq!((written, blocks(&image)), (4, 4));
+        assert_eq!(image, stream, "and in the end it is the stream");
     }
 }
