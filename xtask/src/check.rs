@@ -28,7 +28,35 @@ pub fn check() -> Result<()> {
     ])?;
     run(command(["doc", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "-D warnings"))?;
+    wordless_crates()?;
     house_rules()
+}
+
+/// Crates that must not know words: what they may know of this workspace. Who judges has facts alone, so that no sentence can be
+/// read back.
+const WORDLESS: &[(&str, &[&str])] = &[("facts", &[]), ("judgement", &["facts"])];
+
+/// Refuses a way back from words to facts.
+fn wordless_crates() -> Result<()> {
+    for (name, allowed) in WORDLESS {
+        let mut tree = command(["tree", "--package", name, "--edges", "normal", "--prefix", "none"]);
+        let tree = output(&mut tree)?;
+        if !of_workspace(&tree).any(|known| known == *name) {
+            bail!("`cargo tree` does not say what {name} depends on: {tree}");
+        }
+        for known in of_workspace(&tree).filter(|known| known != name) {
+            if !allowed.contains(&known) {
+                bail!("{name} depends on {known}: it may know {allowed:?} and nothing else of the workspace");
+            }
+        }
+    }
+    println!("crates without words: none knows a crate that has any");
+    Ok(())
+}
+
+/// The crates of a folder in what `cargo tree` prints: `facts v0.1.0 (/where/it/is)`.
+fn of_workspace(tree: &str) -> impl Iterator<Item = &str> {
+    tree.lines().filter(|line| line.contains(" (/")).filter_map(|line| line.split(' ').next())
 }
 
 /// Files that are too long, paths of somebody's machine, links in the docs that lead nowhere.
@@ -94,6 +122,13 @@ mod tests {
         assert!(has_private_path(&format!("\"{home}\"")));
         assert!(!has_private_path("/proc/{}/root/tmp"));
         assert!(!has_private_path("/proc/PID/root/tmp"));
+    }
+
+    #[test]
+    fn crates_of_the_workspace_are_told_from_others() {
+        let tree =
+            "judgement v0.1.0 (/a/b)\nfacts v0.1.0 (/a/c)\nserde v1.0.2\nserde_derive v1.0.2 (proc-macro)\n";
+        assert_eq!(of_workspace(tree).collect::<Vec<_>>(), ["judgement", "facts"]);
     }
 
     #[test]

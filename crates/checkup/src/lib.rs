@@ -1,25 +1,23 @@
 //! Names the illness of a .NET process without being told what to look for.
 //!
 //! ```text
-//! process --> Signs: everything cheap, at once --> steps: closer looks that the signs call for --> rules --> merging --> Report
+//! process --> vital signs, at once --> closer looks that they call for --> judgement (its own crate) --> wording --> Report
 //! ```
 //!
 //! **In:** a process, what may be done to it, a control. **Out:** one [`model::Report`]: findings, worst first, vital signs,
-//! what could not be looked at. Each illness is one file in `rules/`; each closer look is one line in `steps/mod.rs`; what is cause and
-//! what symptom is one table in `merging.rs`.
+//! what could not be looked at. Each closer look is one line in `steps/mod.rs`. What is ill is judged by the crate `judgement` from
+//! facts alone; `wording/` puts its verdicts into words.
 //!
 //! It prints nothing and keeps nothing.
 #![forbid(unsafe_code)]
 
 mod clock;
 mod dependencies;
-mod kin;
 mod looks;
-mod merging;
 mod report;
-mod rules;
 mod signs;
 mod steps;
+mod wording;
 mod words;
 
 use discovery::DotnetProcess;
@@ -27,13 +25,13 @@ use model::{Report, Timestamp};
 use profilers::Control;
 
 use clock::{Clock, DEEP_WINDOW, WINDOW};
-use rules::Case;
-use signs::Signs;
+use judgement::{Case, Subject};
+use signs::Vitals;
 use steps::Looks;
 
 pub use clock::{Stragglers, expected};
-pub use report::{HEALTHY, parameters, spec};
-pub use rules::{RULES, Rule, illness};
+pub use judgement::{RULES, Rule, illness};
+pub use report::{parameters, spec};
 pub use steps::{Leave, Look, STEPS, Step};
 
 /// What came of a checkup.
@@ -41,6 +39,8 @@ pub use steps::{Leave, Look, STEPS, Step};
 pub struct Examined {
     /// The report.
     pub report: Report,
+    /// All that it was judged by.
+    pub case: Case,
     /// Looks that have not ended yet.
     pub stragglers: Stragglers,
 }
@@ -53,17 +53,17 @@ pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> 
     let clock = Clock::start(leave);
     let window = if leave.deep { DEEP_WINDOW } else { WINDOW };
     let mut stragglers = Stragglers::default();
-    let mut signs = Signs::take(process, window, control, &mut stragglers);
-    let mut looks = Looks::take(process, &signs, leave, &clock, control);
+    let mut vitals = Vitals::take(process, window, control, leave.redaction, &mut stragglers);
+    let mut looks = Looks::take(process, &vitals, leave, &clock, control);
     stragglers.extend(std::mem::take(&mut looks.stragglers));
-    signs.look_again(process);
-    let case = Case { signs: &signs, looks: &looks, process, redaction: leave.redaction };
-    let found = RULES.iter().flat_map(|rule| (rule.judge)(&case)).collect();
-    let mut verdicts = merging::merge(found, &kin::Kin::of(&looks, signs.told()));
-    merging::rank(&mut verdicts);
-    let mut report = report::report(&case, verdicts, leave, started_at, clock.elapsed());
+    vitals.look_again(process);
+    let subject = Subject { runtime: process.runtime_major(), uptime: process.uptime };
+    let signs = std::mem::take(&mut vitals.signs);
+    let case = Case { subject, signs, looks: std::mem::take(&mut looks.seen) };
+    let examined = report::Examination { process, vitals: &vitals, looks: &looks, case: &case, leave };
+    let mut report = examined.report(&judgement::judge(&case), started_at, clock.elapsed());
     // Not what this process did before: prepare a demo, or examine others.
     let host = &mut report.cost.host;
     host.cpu_ns = host.cpu_ns.saturating_sub(u64::try_from(used_before.as_nanos()).unwrap_or(u64::MAX));
-    Examined { report, stragglers }
+    Examined { report, case, stragglers }
 }

@@ -51,6 +51,7 @@ impl Origin {
                 measured_ns: 0,
                 end: WindowEnd::Completed,
             },
+            outcome: None,
             summary: answer.summary,
             findings: answer.findings,
             sections: answer.sections,

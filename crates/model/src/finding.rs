@@ -1,94 +1,8 @@
 //! A finding: one thing that is wrong, who does it, what proves it, what to do.
 
+use facts::{Confidence, Culprit, Fact, Observation, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// How much a finding matters to the person on call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Worth knowing; nothing is broken.
-    Info,
-    /// Costs time or memory, or will break something if it goes on.
-    Warning,
-    /// Broken now.
-    Critical,
-}
-
-impl Severity {
-    /// The lower-case word used in every rendering.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Critical => "critical",
-        }
-    }
-}
-
-/// How sure the profiler is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Confidence {
-    /// A hint: other explanations are as likely.
-    Low,
-    /// Likely; the evidence does not exclude another cause.
-    Medium,
-    /// Proven by what was measured.
-    High,
-}
-
-impl Confidence {
-    /// The lower-case word used in every rendering.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
-    }
-}
-
-/// What kind of thing is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CulpritKind {
-    /// A method of the program or of a library.
-    Method,
-    /// A type, for example one whose objects pile up.
-    Type,
-    /// A thread.
-    Thread,
-    /// A static or instance field that holds something.
-    Field,
-    /// A setting of the process or of its container.
-    Setting,
-}
-
-/// Who or what causes a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Culprit {
-    /// What kind of thing it is.
-    pub kind: CulpritKind,
-    /// Its full name.
-    pub name: String,
-    /// Source file, when debug information was at hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// Line in `file`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-impl Culprit {
-    /// A culprit without a place in the source.
-    #[must_use]
-    pub fn new(kind: CulpritKind, name: impl Into<String>) -> Self {
-        Culprit { kind, name: name.into(), file: None, line: None }
-    }
-}
 
 /// One number or observation that proves a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,7 +14,7 @@ pub struct Evidence {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable id in kebab case, the same in every version of the tool, such as `deadlock`.
     pub id: String,
@@ -113,7 +27,10 @@ pub struct Finding {
     /// Who causes it, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub culprit: Option<Culprit>,
-    /// The observations that prove it.
+    /// What was measured, as types: what programs and rules read. Reports of schema 1 have none.
+    #[serde(default)]
+    pub facts: Vec<Fact>,
+    /// The observations that prove it, in words for people.
     pub evidence: Vec<Evidence>,
     /// What to do, most useful first.
     pub advice: Vec<String>,
@@ -137,6 +54,7 @@ impl Finding {
             confidence,
             title: title.into(),
             culprit: None,
+            facts: Vec::new(),
             evidence: Vec::new(),
             advice: Vec::new(),
             command: None,
@@ -148,6 +66,27 @@ impl Finding {
     pub fn culprit(mut self, culprit: Culprit) -> Self {
         self.culprit = Some(culprit);
         self
+    }
+
+    /// Adds something that was measured. One that says nothing is left out.
+    #[must_use]
+    pub fn fact(mut self, fact: Fact) -> Self {
+        if !fact.is_empty() {
+            self.facts.push(fact);
+        }
+        self
+    }
+
+    /// Without its words.
+    #[must_use]
+    pub fn observed(&self) -> Observation {
+        Observation {
+            id: self.id.clone(),
+            severity: self.severity,
+            confidence: self.confidence,
+            culprit: self.culprit.clone(),
+            facts: self.facts.clone(),
+        }
     }
 
     /// Adds an observation.

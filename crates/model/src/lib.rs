@@ -30,18 +30,22 @@ mod section;
 mod target;
 mod target_text;
 mod tree;
+mod wording;
 
 pub use cost::{Cost, HostCost, Pauses};
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use finding::{Confidence, Culprit, CulpritKind, Evidence, Finding, Severity};
+pub use finding::{Evidence, Finding};
 pub use ids::{ProcessId, ThreadId};
-pub use report::{ProfilerInfo, REPORT_SCHEMA, Report, SchemaError, Window, WindowEnd};
-pub use section::{
-    Body, Cell, Column, Frame, FrameKind, Line, Point, Section, Series, Stack, Stacks, Table, Unit,
-};
+pub use report::{Outcome, ProfilerInfo, REPORT_SCHEMA, Report, SchemaError, Window, WindowEnd};
+pub use section::{Body, Cell, Column, Line, Point, Section, Series, Stacks, Table, Unit};
 pub use target::Target;
 pub use target_text::{Redaction, TargetText};
 pub use tree::{Node, Tree};
+pub use wording::awaited_by;
 
+/// What findings and stacks are made of.
+pub use facts::{
+    Caller, Confidence, Culprit, CulpritKind, Fact, Frame, FrameKind, PauseCause, Related, Severity, Stack,
+};
 /// A moment in time, written as RFC 3339 in UTC.
 pub use jiff::Timestamp;

@@ -8,7 +8,9 @@ use crate::{Body, Cost, Finding, Section, Target, Timestamp};
 
 /// Name and version of the JSON form. The number goes up when a reader of the old form would be misled;
 /// added fields do not count.
-pub const REPORT_SCHEMA: &str = "drdotnet.report/1";
+pub const REPORT_SCHEMA: &str = "drdotnet.report/2";
+/// Older forms that this version still reads. The first has no facts of findings, and no outcome.
+const OLDER_SCHEMAS: &[&str] = &["drdotnet.report/1"];
 
 /// Which profiler made the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,15 +26,40 @@ pub struct ProfilerInfo {
 }
 
 /// Why the measurement ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowEnd {
     /// The chosen time was over, or the question was answered.
+    #[default]
     Completed,
     /// The user ended it early; the report covers the time up to then.
     Cancelled,
     /// The target ended; the report covers the time up to then.
     TargetExited,
+}
+
+/// What a checkup comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Something is wrong that somebody should do something about.
+    Ill,
+    /// Nothing is wrong.
+    Healthy,
+    /// Nothing is wrong by all that could be looked at; something could not.
+    HealthyAsFarAsSeen,
+    /// Nothing wrong was found from outside, but the runtime could not be asked.
+    OutsideOnly,
+    /// It ended before its time, and nothing wrong was found until then.
+    Unfinished,
+}
+
+impl Outcome {
+    /// Whether it is healthy by what was looked at.
+    #[must_use]
+    pub fn is_healthy(self) -> bool {
+        matches!(self, Outcome::Healthy | Outcome::HealthyAsFarAsSeen)
+    }
 }
 
 /// The time a report covers.
@@ -62,6 +89,9 @@ pub struct Report {
     pub target: Target,
     /// Which time.
     pub window: Window,
+    /// What it comes to; of checkups only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
     /// The answer in one sentence.
     pub summary: String,
     /// What is wrong, worst first; empty when nothing was found.
@@ -117,7 +147,7 @@ impl Report {
             schema: String,
         }
         let head: Head = serde_json::from_str(text)?;
-        if head.schema != REPORT_SCHEMA {
+        if head.schema != REPORT_SCHEMA && !OLDER_SCHEMAS.contains(&head.schema.as_str()) {
             return Err(SchemaError::Version { found: head.schema });
         }
         let report: Report = serde_json::from_str(text)?;

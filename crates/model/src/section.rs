@@ -3,6 +3,7 @@
 //! Values are raw numbers; the column's [`Unit`] tells a renderer how to show them and a script what they
 //! mean. So JSON never holds `1.2 MB`, and a terminal never shows 1234567.
 
+use facts::Stack;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,52 +124,6 @@ impl Table {
         row.resize(self.columns.len(), Cell::Missing);
         self.rows.push(row);
     }
-}
-
-/// Where the code of a frame comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrameKind {
-    /// .NET code.
-    Managed,
-    /// The runtime itself.
-    Runtime,
-    /// Another native library.
-    Native,
-    /// The kernel.
-    Kernel,
-    /// A stub made by the runtime.
-    Stub,
-}
-
-/// One frame of a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Frame {
-    /// Where its code comes from.
-    pub kind: FrameKind,
-    /// Full name of the method or function.
-    pub name: String,
-    /// Assembly or library, when known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    /// Source file, when known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// Line in `file`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-/// One call stack and its weight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Stack {
-    /// Weight in the unit of the [`Stacks`].
-    pub weight: u64,
-    /// The threads it was seen on, by name or id.
-    #[serde(default)]
-    pub threads: Vec<String>,
-    /// The frames, innermost first.
-    pub frames: Vec<Frame>,
 }
 
 /// Call stacks.

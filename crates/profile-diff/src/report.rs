@@ -56,6 +56,7 @@ impl Difference<'_> {
                 measured_ns: self.wholes[1].duration_ns,
                 end: WindowEnd::Completed,
             },
+            outcome: None,
             summary: self.summary(),
             findings: self.findings(),
             sections: sections.into_iter().flatten().collect(),
@@ -166,6 +167,7 @@ impl Difference<'_> {
                 line: method.frame.line,
                 ..Culprit::new(CulpritKind::Method, &method.frame.name)
             }),
+            facts: Vec::new(),
             evidence,
             advice: vec!["draw it to see on which paths: -o diff.html".to_owned()],
             command: None,

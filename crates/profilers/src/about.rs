@@ -29,6 +29,15 @@ impl About {
         mut notes: Vec<String>,
     ) -> Answer {
         notes.extend(self.notes);
-        Answer { summary, findings, sections, notes, cost: self.cost, measured: self.measured, end: self.end }
+        Answer {
+            summary,
+            findings,
+            sections,
+            notes,
+            cost: self.cost,
+            measured: self.measured,
+            end: self.end,
+            ..Answer::default()
+        }
     }
 }

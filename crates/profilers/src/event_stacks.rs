@@ -111,7 +111,16 @@ impl<W> Others<W> {
     /// The session without its events: an answer that finds nothing.
     pub fn answer(&self, summary: String) -> Answer {
         let About { measured, end, cost, notes } = self.0.about();
-        Answer { summary, findings: Vec::new(), sections: Vec::new(), notes, cost, measured, end }
+        Answer {
+            summary,
+            findings: Vec::new(),
+            sections: Vec::new(),
+            notes,
+            cost,
+            measured,
+            end,
+            ..Answer::default()
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use model::{Confidence, Finding, Frame, Severity, format_duration};
+use model::{Confidence, Fact, Finding, Frame, Severity, format_duration};
 use stacks::StackKey;
 
 use crate::blame;
@@ -192,8 +192,9 @@ impl CpuTime<'_> {
             .culprit(blame::method(heaviest.own))
             .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(self.all)))
             .evidence("The process", format!("{:.0} % of one processor", percent(self.all, window)));
-        if let Some(called) = heaviest.calls {
-            finding = finding.evidence("It is mostly in", called);
+        if let Some((method, percent)) = heaviest.calls {
+            let fact = Fact::MostlyCalls { method: method.clone(), percent };
+            finding = finding.fact(fact).evidence("It is mostly in", method);
         }
         if proof == Proof::Crowded {
             finding = finding
@@ -244,7 +245,8 @@ impl CpuTime<'_> {
         }
         let (_, own) = by_line.into_values().max_by_key(|(ns, frame)| (*ns, frame.line))?;
         let callee = by_callee.into_iter().max_by_key(|(_, ns)| *ns);
-        let calls = callee.filter(|(_, ns)| percent(*ns, whole) > 50.0).map(|(name, _)| name.to_owned());
+        let calls = callee.map(|(name, ns)| (name.to_owned(), percent(ns, whole)));
+        let calls = calls.filter(|(_, percent)| *percent > 50.0);
         Some(Heaviest { own, calls })
     }
 
@@ -273,8 +275,8 @@ impl CpuTime<'_> {
 /// The frame of a method where most of its time is spent.
 pub(crate) struct Heaviest<'a> {
     pub(crate) own: &'a Frame,
-    /// The framework method that it calls there.
-    calls: Option<String>,
+    /// The framework method that it mostly calls there, and its share in per cent.
+    calls: Option<(String, f64)>,
 }
 
 #[cfg(test)]

@@ -77,6 +77,6 @@ pub use openers::{Openers, openers};
 pub use parameter::{Kind, Parameter};
 pub use profiler::{Answer, Control, EarlierHeap, Engine, Pause, Profiler, Run, Spec, Stop};
 pub use registry::{PROFILERS, UnknownProfiler, by_id};
-pub use run::{run, run_unlisted};
+pub use run::{Answered, ask, run};
 pub use settings::{REDACT, SettingError, Settings};
 pub use suggest::closest;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use discovery::DotnetProcess;
+use facts::LookFacts;
 use heap_collector::Taken;
 use heap_graph::HeapGraph;
 use kernel_collector::SharedCode;
@@ -174,8 +175,8 @@ pub struct Run<'a> {
     pub control: &'a dyn Control,
 }
 
-/// What a profiler returns; [`crate::run()`] makes a report of it.
-#[derive(Clone, Debug)]
+/// What a profiler returns; [`crate::ask()`] makes a report of it.
+#[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The answer in one sentence.
     pub summary: String,
@@ -191,6 +192,8 @@ pub struct Answer {
     pub measured: Duration,
     /// Why it ended.
     pub end: WindowEnd,
+    /// What it saw beside its findings, for whoever judges it together with other looks.
+    pub facts: LookFacts,
 }
 
 /// Answers one question about a process.

@@ -3,20 +3,31 @@
 use std::time::Duration;
 
 use discovery::DotnetProcess;
+use facts::LookFacts;
 use model::{HostCost, ProfilerInfo, REPORT_SCHEMA, Report, Timestamp, Window};
 
 use crate::profiler::{Answer, Profiler, Run, Spec};
 use crate::ratio::nanos;
 use crate::{ProfilerError, Settings, by_id};
 
+/// What came of a question.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// For people, and to be kept.
+    pub report: Report,
+    /// For whoever judges it together with other answers.
+    pub facts: LookFacts,
+}
+
 /// Runs a profiler and makes the report.
 pub fn run(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
     debug_assert!(by_id(profiler.spec().id).is_ok(), "a profiler that is not in the registry");
-    run_unlisted(profiler, run)
+    ask(profiler, run).map(|answered| answered.report)
 }
 
-/// The same for one that is not in the registry, because it is part of something larger.
-pub fn run_unlisted(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, ProfilerError> {
+/// The same with what was seen beside the findings; also for one that is not in the registry, because it is part of something
+/// larger.
+pub fn ask(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Answered, ProfilerError> {
     let spec = profiler.spec();
     if let Some(found) = &run.process.runtime_version
         && is_older(found, spec.since)
@@ -28,8 +39,10 @@ pub fn run_unlisted(profiler: &dyn Profiler, run: &Run<'_>) -> Result<Report, Pr
         });
     }
     let started_at = Timestamp::now();
-    let answer = profiler.run(run)?;
-    Ok(report(spec, run.process, run.settings, Asked { started_at, requested: run.duration }, answer))
+    let mut answer = profiler.run(run)?;
+    let facts = std::mem::take(&mut answer.facts);
+    let asked = Asked { started_at, requested: run.duration };
+    Ok(Answered { report: report(spec, run.process, run.settings, asked, answer), facts })
 }
 
 /// What window was asked for.
@@ -62,6 +75,7 @@ pub(crate) fn report(
             measured_ns: nanos(answer.measured),
             end: answer.end,
         },
+        outcome: None,
         summary: answer.summary,
         findings: answer.findings,
         sections: answer.sections,

@@ -61,6 +61,7 @@ pub(crate) fn report(spec: &Spec, answer: Answer) -> Report {
             measured_ns: nanos(answer.measured),
             end: answer.end,
         },
+        outcome: None,
         summary: answer.summary,
         findings: answer.findings,
         sections: answer.sections,

@@ -15,14 +15,20 @@ pub(crate) fn stack_section(
     stacks: impl IntoIterator<Item = (u64, Vec<Frame>)>,
     most: u64,
 ) -> Option<Section> {
+    section_of(id, title, unit, heaviest(stacks, most))
+}
+
+/// The section of stacks that are chosen already.
+pub(crate) fn section_of(id: &str, title: &str, unit: Unit, stacks: Vec<Stack>) -> Option<Section> {
+    (!stacks.is_empty()).then(|| Section::new(id, title, Body::Stacks(Stacks { unit, stacks })))
+}
+
+/// The heaviest stacks, each once, at most this many.
+pub(crate) fn heaviest(stacks: impl IntoIterator<Item = (u64, Vec<Frame>)>, most: u64) -> Vec<Stack> {
     let mut stacks = merged(stacks);
     stacks.sort_by(|(light, _), (heavy, _)| heavy.cmp(light));
     stacks.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-    if stacks.is_empty() {
-        return None;
-    }
-    let stacks = stacks.into_iter().map(|(weight, frames)| Stack { weight, threads: Vec::new(), frames });
-    Some(Section::new(id, title, Body::Stacks(Stacks { unit, stacks: stacks.collect() })))
+    stacks.into_iter().map(|(weight, frames)| Stack { weight, threads: Vec::new(), frames }).collect()
 }
 
 /// A method that was compiled twice has two addresses, but one name.

@@ -43,6 +43,7 @@ fn report(end: WindowEnd) -> Report {
         },
         target: target(),
         window: Window { started_at: Timestamp::UNIX_EPOCH, requested_ns: 1, measured_ns: 1, end },
+        outcome: None,
         summary: "fine".into(),
         findings: vec![],
         sections: vec![],

@@ -35,7 +35,6 @@
 
 mod code_map;
 mod error;
-mod framework;
 mod il_maps;
 mod method;
 mod names;
@@ -45,8 +44,8 @@ mod text;
 
 pub use code_map::{CodeMap, Learned, Naming};
 pub use error::SymbolError;
-pub use framework::{is_framework, is_framework_module};
-pub use method::{KnownMethod, MethodIndex, MethodKind, MethodRef, Position, module_name};
+pub use facts::{is_framework, is_framework_module, module_name};
+pub use method::{KnownMethod, MethodIndex, MethodKind, MethodRef, Position};
 pub use names::{Signature, human_name, readable_type};
 pub use needs::{LIVE_FOR_LINES, LIVE_FOR_NAMES, RUNDOWN_FOR_LINES, RUNDOWN_FOR_NAMES};
 pub use source::{DebugInfo, LineKind, MethodRow, PortablePdb, SequencePoint, SourceLine, SourceLookup};

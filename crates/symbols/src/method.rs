@@ -1,5 +1,6 @@
 //! What is known of a method.
 
+use facts::module_name;
 use model::{Frame, FrameKind};
 use nettrace::{CodeAddress, Guid};
 use runtime_events::jit::Tier;
@@ -243,12 +244,4 @@ impl<'a> MethodRef<'a> {
 
 fn joined(type_name: &str, method: &str) -> String {
     if type_name.is_empty() { method.to_owned() } else { format!("{type_name}.{method}") }
-}
-
-/// The short name of a module: `/app/Shop.dll` is `Shop`. A name that is no path stays as it is.
-#[must_use]
-pub fn module_name(path: &str) -> &str {
-    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let is_assembly = |kind: &str| ["dll", "exe"].iter().any(|known| kind.eq_ignore_ascii_case(known));
-    file.rsplit_once('.').filter(|(_, kind)| is_assembly(kind)).map_or(file, |(name, _)| name)
 }

@@ -1,40 +1,12 @@
 //! Which client libraries there are, and what is asked of them.
 
 use diagnostics_ipc::{Level, Provider};
+use facts::CallsKind;
 
 /// The event source that passes on what libraries tell.
 pub(super) const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// Its keyword `Events`.
 const EVENTS: u64 = 0x2;
-
-/// What is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
-    /// Another service, by HTTP.
-    Http,
-    /// A database.
-    Database,
-}
-
-impl Kind {
-    /// Slow calls at a time, from which it is an illness. A single HTTP call may be a long poll, which is meant to wait; commands
-    /// are not, so a connection that hardly rests is enough. Calls that began before the session are not seen: a caller that
-    /// never rests counts as about two thirds.
-    pub(super) fn least_at_once(self) -> f64 {
-        match self {
-            Kind::Http => 1.2,
-            Kind::Database => 0.5,
-        }
-    }
-
-    /// The word for them.
-    pub(crate) fn calls(self) -> &'static str {
-        match self {
-            Kind::Http => "outgoing HTTP calls",
-            Kind::Database => "database commands",
-        }
-    }
-}
 
 /// How much is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +19,7 @@ pub(crate) enum Detail {
 
 /// A library that tells listeners within the process when a call begins and when it ends.
 pub(super) struct Library {
-    pub(super) kind: Kind,
+    pub(super) kind: CallsKind,
     /// The name of its listener.
     pub(super) source: &'static str,
     /// What it says when a call begins.
@@ -74,7 +46,7 @@ const COMMAND: &str =
 /// along; these change nothing. Never `RequestUri.Host`: it throws for an address that is not complete, within the program's call.
 pub(super) const LIBRARIES: &[Library] = &[
     Library {
-        kind: Kind::Http,
+        kind: CallsKind::Http,
         source: "HttpHandlerDiagnosticListener",
         begin: "System.Net.Http.Request",
         end: "System.Net.Http.Response",
@@ -85,7 +57,7 @@ pub(super) const LIBRARIES: &[Library] = &[
         outcome: ";Status=Response.StatusCode;Outcome=RequestTaskStatus",
     },
     Library {
-        kind: Kind::Database,
+        kind: CallsKind::Database,
         source: "SqlClientDiagnosticListener",
         begin: "Microsoft.Data.SqlClient.WriteCommandBefore",
         end: "Microsoft.Data.SqlClient.WriteCommandAfter",
@@ -96,7 +68,7 @@ pub(super) const LIBRARIES: &[Library] = &[
         outcome: "",
     },
     Library {
-        kind: Kind::Database,
+        kind: CallsKind::Database,
         source: "SqlClientDiagnosticListener",
         begin: "System.Data.SqlClient.WriteCommandBefore",
         end: "System.Data.SqlClient.WriteCommandAfter",
@@ -107,7 +79,7 @@ pub(super) const LIBRARIES: &[Library] = &[
         outcome: "",
     },
     Library {
-        kind: Kind::Database,
+        kind: CallsKind::Database,
         source: "Microsoft.EntityFrameworkCore",
         begin: "Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting",
         end: "Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted",

@@ -1,9 +1,10 @@
 //! What one event of the bridge says.
 
 use event_session::Seen;
+use facts::CallsKind;
 use model::TargetText;
 
-use super::libraries::{ACTIVITY_SOURCES, BRIDGE, Kind, LIBRARIES};
+use super::libraries::{ACTIVITY_SOURCES, BRIDGE, LIBRARIES};
 
 /// Source, name, pairs. The numbers of the bridge's events change with the order in which they first come.
 const EVENT: &str = "Event";
@@ -55,7 +56,7 @@ pub(crate) struct Whom {
 /// What one event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallsKind,
     /// Which library says so, by its place in the tables.
     pub(crate) library: usize,
     /// Which call.
@@ -120,8 +121,8 @@ fn told(source: &str, name: &str, pairs: &Pairs<'_>) -> Option<Told> {
         _ => Edge::End(Some(if name.ends_with("Canceled") { "cancelled" } else { "error" }.to_owned())),
     };
     let whom = match known.kind {
-        Kind::Http => address(pairs.of("Place")),
-        Kind::Database => database(pairs.of("Database"), pairs.of("Place"), pairs.of("Text")),
+        CallsKind::Http => address(pairs.of("Place")),
+        CallsKind::Database => database(pairs.of("Database"), pairs.of("Place"), pairs.of("Text")),
     };
     let message = TargetText::new(pairs.of("Message"));
     Some(Told { kind: known.kind, library, id: id.to_owned(), edge, whom, message })
@@ -152,7 +153,7 @@ fn activity(source: &str, edge: Edge, pairs: &Pairs<'_>) -> Option<Told> {
     );
     let id = Some(pairs.of("Id")).filter(|id| !id.is_empty())?.to_owned();
     let library = LIBRARIES.len() + number;
-    Some(Told { kind: Kind::Database, library, id, edge, whom, message: TargetText::default() })
+    Some(Told { kind: CallsKind::Database, library, id, edge, whom, message: TargetText::default() })
 }
 
 /// The value of a tag in `[name, value],[name, value]`. A value with the mark of the next tag in it is cut there.

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use facts::CallsKind;
+use judgement::signs::Tally;
+
 use super::told::{Edge, Told, Whom};
-use super::{Kind, Tally};
 
 /// Calls that are known at once; a program with more is not listened to for the rest.
 const MOST_OPEN: usize = 100_000;
@@ -11,7 +13,7 @@ const MOST_OPEN: usize = 100_000;
 /// A call that has ended, or is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call<B> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallsKind,
     pub(crate) library: usize,
     /// What was kept when it began.
     pub(crate) begun: B,
@@ -52,7 +54,7 @@ enum Half<B> {
 
 /// Finds the two halves of calls.
 pub(crate) struct Tracker<B> {
-    halves: HashMap<(Kind, usize, String), Half<B>>,
+    halves: HashMap<(CallsKind, usize, String), Half<B>>,
 }
 
 impl<B> Default for Tracker<B> {
@@ -113,7 +115,7 @@ mod tests {
 
     fn told(id: &str, edge: Edge) -> Told {
         Told {
-            kind: Kind::Http,
+            kind: CallsKind::Http,
             library: 0,
             id: id.to_owned(),
             edge,
@@ -149,8 +151,8 @@ mod tests {
         }
         tally.add(1_400_000_000, true, false);
         tally.add(1_400_000_000, false, false);
-        assert!(tally.is_slow(Kind::Database, 3_000_000_000));
-        assert!(!tally.is_slow(Kind::Http, 3_000_000_000));
+        assert!(tally.is_slow(CallsKind::Database, 3_000_000_000));
+        assert!(!tally.is_slow(CallsKind::Http, 3_000_000_000));
         assert!(!tally.is_failing());
     }
 }

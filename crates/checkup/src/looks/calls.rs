@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use diagnostics_ipc::{EventFilter, Level, Provider, TraceRequest};
 use event_session::{Going, Seen};
-use model::{Confidence, Culprit, Finding, Redaction, Severity, TargetText, format_duration};
+use facts::CallsKind;
+use judgement::signs::Tally;
+use model::{Confidence, Culprit, Fact, Finding, Redaction, Severity, TargetText, format_duration};
 use profilers::{
     Answer, Engine, OtherEvents, Others, Pause, Profiler, ProfilerError, Run, Spec, other_events,
 };
 use stacks::StackKey;
 
-use crate::dependencies::{self, Call, Detail, Edge, Kind, Tally, Tracker};
+use crate::dependencies::{self, Call, Detail, Edge, Tracker};
+use crate::wording::call_advice;
 use crate::words::percent;
 
 /// The event source of outgoing HTTP calls (.NET 5), for programs that have switched the library's notes off.
@@ -32,7 +35,7 @@ const MOST_FINDINGS: usize = 3;
 const SURE: u64 = 3;
 
 /// What its finding is called: a half of others.
-pub(crate) const HTTP_CALLER: &str = "http-caller";
+const HTTP_CALLER: &str = "http-caller";
 
 /// Who calls.
 pub(crate) struct Calls;
@@ -127,7 +130,7 @@ fn known<K: Ord, V: Default>(all: &mut BTreeMap<K, V>, key: K, most: usize) -> O
     (all.len() < most || all.contains_key(&key)).then(|| all.entry(key).or_default())
 }
 
-type Key = (Kind, TargetText, usize, Option<StackKey>);
+type Key = (CallsKind, TargetText, usize, Option<StackKey>);
 
 #[derive(Default)]
 struct Watch {
@@ -185,7 +188,7 @@ fn host(seen: &Seen<'_>) -> Option<String> {
 
 /// All calls to one place, and who makes most of the trouble.
 struct Place {
-    kind: Kind,
+    kind: CallsKind,
     place: TargetText,
     tally: Tally,
     /// Of the caller to blame.
@@ -202,7 +205,7 @@ fn places(others: &Others<Watch>, window_ns: u64) -> Vec<Place> {
     }
     name_places(&mut groups);
     // What one library does for another is told by both: the one that tells of more is believed.
-    let mut libraries: BTreeMap<(Kind, &TargetText), BTreeMap<usize, u64>> = BTreeMap::new();
+    let mut libraries: BTreeMap<(CallsKind, &TargetText), BTreeMap<usize, u64>> = BTreeMap::new();
     for ((kind, place, library, _), group) in &groups {
         *libraries.entry((*kind, place)).or_default().entry(*library).or_default() += group.tally.total_ns;
     }
@@ -268,8 +271,8 @@ impl Place {
         let place = self.place.shown(redaction);
         let to = if self.place.is_empty() { String::new() } else { format!(" to {place}") };
         let calls = match kind {
-            Kind::Http => format!("Outgoing HTTP calls{to}"),
-            Kind::Database => format!("Database commands{to}"),
+            CallsKind::Http => format!("Outgoing HTTP calls{to}"),
+            CallsKind::Database => format!("Database commands{to}"),
         };
         let (slow_ended, slow_ended_ns) = tally.slow_ended;
         let all_under_way = is_slow && slow_ended == 0;
@@ -302,7 +305,7 @@ impl Place {
             let unknown = worst.asked.get(&TargetText::default()).copied().unwrap_or(0);
             let share = *ns as f64 / (worst.tally.total_ns.saturating_sub(unknown) as f64).max(1.0) * 100.0;
             let most = if share >= 50.0 { "Most" } else { "The largest part" };
-            let of = if *kind == Kind::Http { "for" } else { "in" };
+            let of = if *kind == CallsKind::Http { "for" } else { "in" };
             let seen = format!("{} ({})", what.shown(redaction), percent(share));
             finding = finding.evidence(format!("{most} of the time {of}"), seen);
         }
@@ -311,7 +314,8 @@ impl Place {
                 .culprit(culprit.clone())
                 .evidence("Begun by it", format!("{} of {}", worst.tally.begun, tally.begun));
         }
-        Some(call_advice(finding, *kind, is_slow, all_under_way))
+        let advice = call_advice(*kind, is_slow, all_under_way);
+        Some(advice.iter().fold(finding, |finding, advice| finding.advice(*advice)))
     }
 }
 
@@ -325,32 +329,12 @@ fn failures(group: &Group, redaction: Redaction) -> String {
     }
 }
 
-/// What to do about calls that are slow, or else fail.
-pub(crate) fn call_advice(finding: Finding, kind: Kind, is_slow: bool, all_under_way: bool) -> Finding {
-    let finding = match (kind, is_slow) {
-        (Kind::Http, true) => finding
-            .advice("The time is lost in the other service, or on the way there: ask its owner.")
-            .advice("Until then: a timeout, a cache, or calls side by side instead of one after the other."),
-        (Kind::Http, false) => finding
-            .advice("Look at the other service, or at the way there: address, certificate, proxy, its load.")
-            .advice("Try again only after a growing pause, and stop asking for a while when most calls fail."),
-        (Kind::Database, true) => finding
-            .advice("Look at the statement's plan: a missing index, a lock of another transaction, too many rows.")
-            .advice("Until then: a shorter CommandTimeout, so that callers do not pile up behind it."),
-        (Kind::Database, false) => finding
-            .advice("Look at what the server answers: timeouts, deadlocks, or a statement that no longer fits."),
-    };
-    if all_under_way {
-        return finding.advice("If these calls are meant to wait, as long polls are, nothing is wrong.");
-    }
-    finding
-}
-
 /// Who calls most, by the event source: how slow the calls are, the rule knows from the counters where the library tells nothing.
 fn http_caller(others: &Others<Watch>, redaction: Redaction) -> Option<Finding> {
     let ((host, stack), count) = others.watcher().bare.iter().max_by_key(|(_, count)| **count)?;
     let host = TargetText::new(host).shown(redaction);
     let finding = Finding::new(HTTP_CALLER, Severity::Info, Confidence::Medium, format!("Calls to {host}"))
+        .fact(Fact::CallsTo { place: host.clone(), begun: *count })
         .evidence("Calls to", host)
         .evidence("Begun by it", count.to_string());
     Some(match stack.and_then(|stack| caller(others, stack)) {
@@ -370,7 +354,7 @@ mod tests {
     fn call(path: &str, took_ns: u64) -> Call<()> {
         let whom = dependencies::Whom { place: TargetText::new("shop:81"), what: TargetText::new(path) };
         let end = Some(dependencies::Ended::default());
-        Call { kind: Kind::Http, library: 0, begun: (), whom, took_ns, end }
+        Call { kind: CallsKind::Http, library: 0, begun: (), whom, took_ns, end }
     }
 
     #[test]
@@ -387,7 +371,7 @@ mod tests {
         let seen = |paths: &[&str]| {
             let mut worst = Group::default();
             paths.iter().for_each(|path| worst.add(&call(path, 2_000_000_000)));
-            let (kind, place, tally) = (Kind::Http, TargetText::new("shop:81"), worst.tally);
+            let (kind, place, tally) = (CallsKind::Http, TargetText::new("shop:81"), worst.tally);
             let finding =
                 Place { kind, place, tally, worst, culprit: None }.finding(1, Redaction::Off).unwrap();
             finding.evidence.into_iter().find(|evidence| evidence.what.contains("of the time")).unwrap()

@@ -4,14 +4,13 @@ mod calls;
 mod compilations;
 mod openers;
 
+use facts::method_name;
 use model::{Culprit, Finding, Frame};
 use profilers::{Answer, EventStacks, culprit_of};
 
-use crate::kin::bare;
-
-pub(crate) use calls::{Calls, HTTP_CALLER, call_advice};
+pub(crate) use calls::Calls;
 pub(crate) use compilations::{Compilations, JITTING_STARTED};
-pub(crate) use openers::{OPENER, Opened};
+pub(crate) use openers::Opened;
 
 /// The place of the program's own code that most events come from, their word, how many they are, and how many there are in all.
 fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
@@ -31,7 +30,7 @@ fn heaviest(seen: &EventStacks) -> Option<(Culprit, String, u64, u64)> {
 
 fn method(frame: &Frame) -> Culprit {
     // The part of an async method that runs is the method.
-    Culprit { name: bare(&frame.name).to_owned(), ..culprit_of(frame) }
+    Culprit { name: method_name(&frame.name).to_owned(), ..culprit_of(frame) }
 }
 
 fn answer(seen: EventStacks, summary: String, finding: Option<Finding>) -> Answer {
@@ -43,5 +42,6 @@ fn answer(seen: EventStacks, summary: String, finding: Option<Finding>) -> Answe
         cost: seen.cost,
         measured: seen.measured,
         end: seen.end,
+        ..Answer::default()
     }
 }

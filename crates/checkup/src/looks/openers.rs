@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use model::{Confidence, Culprit, Finding, Frame, Severity};
+use facts::method_name;
+use model::{Confidence, Culprit, Fact, Finding, Frame, Severity};
 use profilers::{Answer, Engine, Openers, Pause, Profiler, ProfilerError, Run, Spec, culprit_of, openers};
 
-use crate::kin::bare;
-
 /// What its finding is called: a half of `descriptor-leak`, whose other half is that they become more.
-pub(crate) const OPENER: &str = "descriptor-opener";
+const OPENER: &str = "descriptor-opener";
 
 /// Who opens.
 pub(crate) struct Opened;
@@ -43,6 +42,7 @@ impl Profiler for Opened {
             cost: seen.cost,
             measured: seen.measured,
             end: seen.end,
+            ..Answer::default()
         })
     }
 }
@@ -57,11 +57,12 @@ fn finding(seen: &Openers, left: u64) -> Option<Finding> {
         }
     }
     let (frame, count) = places.into_iter().max_by_key(|(_, count)| *count)?;
-    let name = bare(&frame.name).to_owned();
+    let name = method_name(&frame.name).to_owned();
     let title = format!("{name} opened {count} of {left} that stayed open");
     Some(
         Finding::new(OPENER, Severity::Info, Confidence::Medium, title)
             .culprit(Culprit { name, ..culprit_of(frame) })
+            .fact(Fact::Opened { count, of: left })
             .evidence("Opened by it and left open", format!("{count} of {left}")),
     )
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 use diagnostics_ipc::{EventFilter, IpcError, Level, Provider, Rundown, TraceRequest};
 use discovery::DotnetProcess;
 use event_session::{Going, Observer, Seen, Waiting, observe};
+use facts::CallsKind;
+use judgement::signs::{Calls, Counting};
 use runtime_events::{RuntimeEvent, keyword, provider};
 
-use super::runtime::{Counting, SETTLED};
-use crate::dependencies::{self, Call, Detail, Kind, Tally, Tracker};
+use super::runtime::SETTLED;
+use crate::dependencies::{self, Call, Detail, Tracker};
 
 use crate::looks::JITTING_STARTED;
 
@@ -23,41 +25,26 @@ const MOST_A_SECOND: f64 = 1000.0;
 /// A burst is heard to its end.
 const BURST: u64 = 500;
 
-/// Calls of the window.
+/// What came of a session.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Calls {
-    /// How long was listened.
-    pub(crate) window: Duration,
-    /// Bytes that came.
-    pub(crate) bytes: u64,
-    /// Events that came.
-    pub(crate) events: u64,
-    /// Outgoing HTTP calls.
-    pub(crate) http: Tally,
-    /// Database commands.
-    pub(crate) commands: Tally,
-    /// Whether there were too many to go on.
-    pub(crate) too_many: bool,
+pub(crate) struct Heard {
+    /// The calls.
+    pub(crate) calls: Calls,
     /// Methods compiled after the sessions' own, if that was asked.
     pub(crate) compiled: Option<u64>,
 }
 
-impl Calls {
+impl Heard {
     fn count(&mut self, call: &Call<()>) {
         call.count(match call.kind {
-            Kind::Http => &mut self.http,
-            Kind::Database => &mut self.commands,
+            CallsKind::Http => &mut self.calls.http,
+            CallsKind::Database => &mut self.calls.commands,
         });
-    }
-
-    /// How long was listened, in nanoseconds.
-    pub(crate) fn window_ns(&self) -> u64 {
-        u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
 struct Listener<'a> {
-    calls: Calls,
+    heard: Heard,
     tracker: Tracker<()>,
     told: u64,
     enough: &'a AtomicBool,
@@ -65,7 +52,7 @@ struct Listener<'a> {
 
 impl Observer for Listener<'_> {
     fn event(&mut self, seen: &Seen<'_>, event: &RuntimeEvent<'_>) {
-        let compiled = self.calls.compiled.as_mut();
+        let compiled = self.heard.compiled.as_mut();
         if let (RuntimeEvent::JittingStarted(_), Some(compiled)) = (event, compiled) {
             *compiled += u64::from(Duration::from_nanos(seen.at_ns) > SETTLED);
         }
@@ -79,7 +66,7 @@ impl Observer for Listener<'_> {
             self.enough.store(true, Ordering::Release);
         }
         if let Some(call) = self.tracker.take(told, seen.at_ns, || ()) {
-            self.calls.count(&call);
+            self.heard.count(&call);
         }
     }
 }
@@ -89,8 +76,8 @@ pub(crate) fn listen(
     process: &DotnetProcess,
     counting: Counting,
     mut wait: impl FnMut(Waiting) -> Going,
-) -> Result<Calls, IpcError> {
-    let Some(client) = process.client() else { return Ok(Calls::default()) };
+) -> Result<Heard, IpcError> {
+    let Some(client) = process.client() else { return Ok(Heard::default()) };
     let mut providers = vec![dependencies::provider(Detail::Count)];
     let counts_none = counting == Counting::Unneeded;
     providers.extend(counts_none.then(|| Provider {
@@ -100,17 +87,18 @@ pub(crate) fn listen(
     let request =
         TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
     let enough = AtomicBool::new(false);
-    let calls = Calls { compiled: counts_none.then_some(0), ..Calls::default() };
-    let listener = Listener { calls, tracker: Tracker::default(), told: 0, enough: &enough };
+    let heard = Heard { compiled: counts_none.then_some(0), ..Heard::default() };
+    let listener = Listener { heard, tracker: Tracker::default(), told: 0, enough: &enough };
     let driven = observe(&client, &request, listener, |waiting| {
         if enough.load(Ordering::Acquire) { Going::Stop } else { wait(waiting) }
     })?;
     let (bytes, events) = (driven.bytes, driven.value.events);
-    let Listener { calls, tracker, .. } = driven.value.observer;
-    let mut calls = Calls { window: driven.elapsed, bytes, events, ..calls };
-    calls.too_many = enough.load(Ordering::Acquire);
-    for call in tracker.under_way(calls.window_ns()) {
-        calls.count(&call);
+    let Listener { mut heard, tracker, .. } = driven.value.observer;
+    let too_many = enough.load(Ordering::Acquire);
+    heard.calls = Calls { window: driven.elapsed, bytes, events, too_many, ..heard.calls };
+    let window_ns = heard.calls.window_ns();
+    for call in tracker.under_way(window_ns) {
+        heard.count(&call);
     }
-    Ok(calls)
+    Ok(heard)
 }

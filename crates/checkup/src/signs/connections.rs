@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 
+use judgement::signs::Connections;
 use model::ProcessId;
 
 /// Descriptors that are looked at.
@@ -15,22 +16,27 @@ const CLOSE_WAIT: &str = "08";
 
 /// TCP connections at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Connections {
+pub struct Sockets {
     /// Sockets of the process whose other side has closed, while it has not.
-    pub half_closed: BTreeSet<u64>,
+    half_closed: BTreeSet<u64>,
     /// Connections that wait out their end, of all processes that share its network.
-    pub lingering: u64,
+    lingering: u64,
 }
 
-impl Connections {
+impl Sockets {
+    /// How many there are.
+    pub fn counted(&self) -> Connections {
+        Connections { half_closed: self.half_closed.len() as u64, lingering: self.lingering }
+    }
+
     /// Those of a process; nothing if it may not be looked at. The kernel takes milliseconds to list connections, so a
     /// process that has fewer sockets than matter is not asked about.
     #[must_use]
-    pub fn of(pid: ProcessId, fewest: u64) -> Connections {
+    pub fn of(pid: ProcessId, fewest: u64) -> Sockets {
         let sockets = sockets(pid);
         let lingering = fs::read_to_string(format!("/proc/{pid}/net/sockstat"));
         let lingering = lingering.ok().and_then(|text| lingering_in(&text)).unwrap_or_default();
-        let mut found = Connections { lingering, ..Connections::default() };
+        let mut found = Sockets { lingering, ..Sockets::default() };
         if (sockets.len() as u64) < fewest {
             return found;
         }
@@ -46,7 +52,7 @@ impl Connections {
 
     /// Sockets that were half closed before and still are.
     #[must_use]
-    pub fn still_half_closed(&self, before: &Connections) -> u64 {
+    pub fn still_half_closed(&self, before: &Sockets) -> u64 {
         self.half_closed.intersection(&before.half_closed).count() as u64
     }
 }
@@ -92,10 +98,10 @@ mod tests {
         // The end of the stream has come, so the kernel knows.
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
         let pid = ProcessId(std::process::id());
-        let first = Connections::of(pid, 1);
-        let last = Connections::of(pid, 1);
+        let first = Sockets::of(pid, 1);
+        let last = Sockets::of(pid, 1);
         assert!(last.still_half_closed(&first) >= 1, "{last:?}");
-        assert_eq!(Connections::of(pid, u64::MAX).half_closed.len(), 0);
+        assert_eq!(Sockets::of(pid, u64::MAX).half_closed.len(), 0);
     }
 
     #[test]

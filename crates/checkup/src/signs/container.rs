@@ -3,36 +3,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use judgement::signs::Container;
 use model::ProcessId;
 
 /// Version 1 says "no limit" by a number of this size or more.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Limits of a control group at one moment. All of it is unknown where there is no such group.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Container {
-    /// Whether its group could be looked at.
-    pub is_known: bool,
-    /// Memory that it may use, in bytes; the tightest of it and the groups around it.
-    pub memory_limit: Option<u64>,
-    /// Memory in use, in bytes, without the file cache that can be given up at once.
-    pub memory_used: Option<u64>,
-    /// Processors it may use, when that is limited.
-    pub processors: Option<f64>,
-    /// Periods in which processors were given out.
-    pub periods: u64,
-    /// Periods in which it was stopped because it had used up its share.
-    pub throttled: u64,
-    /// Processes of the group that the kernel has killed for lack of memory.
-    pub killed: u64,
+/// Looks.
+pub fn of(pid: ProcessId) -> Container {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    Groups::of(&text).0
 }
 
-impl Container {
-    /// Looks.
-    #[must_use]
-    pub fn of(pid: ProcessId) -> Container {
-        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let mut found = Container::default();
+/// Limits of control groups, in the making.
+#[derive(Default)]
+struct Groups(Container);
+
+impl Groups {
+    /// By what `/proc/PID/cgroup` says.
+    fn of(text: &str) -> Groups {
+        let mut found = Groups::default();
         if let Some(path) = text.lines().find_map(|line| line.strip_prefix("0::")) {
             found.read_v2(&folders(Path::new("/sys/fs/cgroup"), path));
         }
@@ -48,62 +38,55 @@ impl Container {
     }
 
     fn read_v2(&mut self, folders: &[PathBuf]) {
-        self.is_known |= !folders.is_empty();
+        self.0.is_known |= !folders.is_empty();
         for folder in folders {
             let limit = number(&folder.join("memory.max"));
-            if limit.is_some() && limit < self.memory_limit.or(Some(u64::MAX)) {
-                self.memory_limit = limit;
+            if limit.is_some() && limit < self.0.memory_limit.or(Some(u64::MAX)) {
+                self.0.memory_limit = limit;
                 let used = number(&folder.join("memory.current"));
                 let cache = field(&folder.join("memory.stat"), "inactive_file").unwrap_or(0);
-                self.memory_used = used.map(|used| used.saturating_sub(cache));
+                self.0.memory_used = used.map(|used| used.saturating_sub(cache));
             }
             let quota = fs::read_to_string(folder.join("cpu.max")).ok().and_then(|text| quota(&text));
-            if quota.is_some_and(|quota| self.processors.is_none_or(|known| quota < known)) {
-                self.processors = quota;
-                self.periods = field(&folder.join("cpu.stat"), "nr_periods").unwrap_or(0);
-                self.throttled = field(&folder.join("cpu.stat"), "nr_throttled").unwrap_or(0);
+            if quota.is_some_and(|quota| self.0.processors.is_none_or(|known| quota < known)) {
+                self.0.processors = quota;
+                self.0.periods = field(&folder.join("cpu.stat"), "nr_periods").unwrap_or(0);
+                self.0.throttled = field(&folder.join("cpu.stat"), "nr_throttled").unwrap_or(0);
             }
         }
         if let Some(own) = folders.first() {
-            self.killed = field(&own.join("memory.events"), "oom_kill").unwrap_or(0);
+            self.0.killed = field(&own.join("memory.events"), "oom_kill").unwrap_or(0);
         }
     }
 
     fn read_v1(&mut self, controller: &str, folders: &[PathBuf]) {
-        self.is_known |= !folders.is_empty();
+        self.0.is_known |= !folders.is_empty();
         for folder in folders {
             match controller {
                 "memory" => {
                     let limit =
                         number(&folder.join("memory.limit_in_bytes")).filter(|limit| *limit < NO_LIMIT);
-                    if limit.is_some() && limit < self.memory_limit.or(Some(u64::MAX)) {
-                        self.memory_limit = limit;
+                    if limit.is_some() && limit < self.0.memory_limit.or(Some(u64::MAX)) {
+                        self.0.memory_limit = limit;
                         let used = number(&folder.join("memory.usage_in_bytes"));
                         let cache = field(&folder.join("memory.stat"), "total_inactive_file").unwrap_or(0);
-                        self.memory_used = used.map(|used| used.saturating_sub(cache));
-                        self.killed = field(&folder.join("memory.oom_control"), "oom_kill").unwrap_or(0);
+                        self.0.memory_used = used.map(|used| used.saturating_sub(cache));
+                        self.0.killed = field(&folder.join("memory.oom_control"), "oom_kill").unwrap_or(0);
                     }
                 }
                 "cpu" => {
                     let quota = number(&folder.join("cpu.cfs_quota_us"));
                     let period = number(&folder.join("cpu.cfs_period_us")).filter(|period| *period > 0);
                     let quota = quota.zip(period).map(|(quota, period)| quota as f64 / period as f64);
-                    if quota.is_some_and(|quota| self.processors.is_none_or(|known| quota < known)) {
-                        self.processors = quota;
-                        self.periods = field(&folder.join("cpu.stat"), "nr_periods").unwrap_or(0);
-                        self.throttled = field(&folder.join("cpu.stat"), "nr_throttled").unwrap_or(0);
+                    if quota.is_some_and(|quota| self.0.processors.is_none_or(|known| quota < known)) {
+                        self.0.processors = quota;
+                        self.0.periods = field(&folder.join("cpu.stat"), "nr_periods").unwrap_or(0);
+                        self.0.throttled = field(&folder.join("cpu.stat"), "nr_throttled").unwrap_or(0);
                     }
                 }
                 _ => {}
             }
         }
-    }
-
-    /// Of the periods since an earlier look, those in which it was stopped, in per cent.
-    #[must_use]
-    pub fn throttled_percent_since(&self, before: &Container) -> Option<f64> {
-        let periods = self.periods.checked_sub(before.periods).filter(|periods| *periods > 0)?;
-        Some(self.throttled.saturating_sub(before.throttled) as f64 / periods as f64 * 100.0)
     }
 }
 
@@ -168,16 +151,8 @@ mod tests {
         write(&inner, "50000", "70");
         write(&groups.path().join("pod"), "400000", "90");
         write(groups.path(), "-1", "0");
-        let mut found = Container::default();
+        let mut found = Groups::default();
         found.read_v1("cpu", &folders(groups.path(), "/pod/container"));
-        assert_eq!((found.processors, found.periods), (Some(0.5), 70));
-    }
-
-    #[test]
-    fn throttling_is_a_share_of_the_periods_since() {
-        let before = Container { periods: 100, throttled: 10, ..Container::default() };
-        let after = Container { periods: 140, throttled: 20, ..Container::default() };
-        assert_eq!(after.throttled_percent_since(&before), Some(25.0));
-        assert_eq!(before.throttled_percent_since(&before), None);
+        assert_eq!((found.0.processors, found.0.periods), (Some(0.5), 70));
     }
 }

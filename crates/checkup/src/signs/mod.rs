@@ -27,18 +27,17 @@ use event_session::Going;
 use gc_memory::GcMemory;
 use heap_collector::Expected;
 use heap_graph::Generation;
-use process_view::TaskState;
 use profilers::{Control, Stop};
 
 use crate::clock::Stragglers;
 
 use compiled::Compiler;
-pub use connections::Connections;
-pub use container::Container;
-use runtime::Counting;
-pub use runtime::{RuntimeSigns, Values};
-pub use surroundings::{Surroundings, hexadecimal, is_on};
-pub use system::{Course, Descriptors, Moment, System};
+use connections::Sockets;
+use judgement::HALF_CLOSED;
+use judgement::signs::{Counting, Frozen, Signs};
+use model::Redaction;
+pub use system::Moment;
+pub(crate) use table::section;
 
 /// Between two looks at /proc.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
@@ -52,10 +51,11 @@ const STILL: usize = 3;
 /// Why something is missing that a fault of ours took away; it has been printed.
 pub(crate) const FAULT: &str = "drdotnet itself failed at it, which is a fault to be reported";
 
-/// The state of a process that stands still, if it did at all of the last moments.
-fn frozen(moments: &[Moment]) -> Option<TaskState> {
-    let last = moments.iter().rev().take(STILL).map(|moment| moment.state);
-    last.clone().all(surroundings::is_frozen).then(|| last.clone().next()).flatten()
+/// How a process stands still, if it did at all of the last moments.
+fn frozen(moments: &[Moment]) -> Option<Frozen> {
+    let mut last = moments.iter().rev().take(STILL).map(|moment| surroundings::frozen(moment.state));
+    let now = last.next()??;
+    last.all(|state| state.is_some()).then_some(now)
 }
 
 /// Bytes of the heap, as seen from outside.
@@ -121,47 +121,17 @@ pub struct Unseen {
     pub how: String,
 }
 
-/// The vital signs of a process.
-#[derive(Clone, Debug, Default)]
-pub struct Signs {
-    /// How long was looked.
-    pub window: Duration,
-    /// What /proc says.
-    pub system: Option<System>,
-    /// Its TCP connections, at the end.
-    pub connections: Connections,
-    /// Sockets that the other side had closed at the start, and that it has still open at the end.
-    pub half_closed: u64,
-    /// Limits of its control group, at the end.
-    pub container: Container,
-    /// Periods of the window in which it was denied a processor, in per cent.
-    pub throttled: Option<f64>,
-    /// Processes of the group that were killed for lack of memory within the window.
-    pub killed: u64,
-    /// How it was started, and who else looks.
-    pub surroundings: Surroundings,
-    /// What the runtime says.
-    pub runtime: Option<RuntimeSigns>,
-    /// Outgoing HTTP calls and database commands.
-    pub(crate) calls: calls::Calls,
-    /// State of its main thread, when it stands still.
-    pub frozen: Option<TaskState>,
-    /// Whether it ended within the window.
-    pub exited: bool,
+/// What was taken of the vital signs, and how.
+#[derive(Debug, Default)]
+pub struct Vitals {
+    /// The signs.
+    pub signs: Signs,
     /// Whether the user wants the report now.
     pub cancelled: bool,
     /// Descriptors that it could open before its limit, at the start.
     pub spare_descriptors: Option<u64>,
     /// What could not be looked at.
     pub unseen: Vec<Unseen>,
-    /// Bytes in which its objects lie, at the moments of the window; empty where nobody can look from outside.
-    pub managed: Course,
-    /// Those of large objects among them.
-    pub large: Course,
-    /// Bytes that the system has given to its heap, at the same moments.
-    pub taken: Course,
-    /// Objects that wait for their finalizer, at the end of the window; none where nobody can look from outside.
-    pub waiting_for_finalizer: Option<u64>,
     /// What a look at its heap would take, once somebody wants to know.
     pub(crate) heap: OnceLock<Expected>,
 }
@@ -169,20 +139,22 @@ pub struct Signs {
 /// What a session asks when it has to wait.
 type Heed<'a> = dyn FnMut(event_session::Waiting) -> Going + 'a;
 
-impl Signs {
+impl Vitals {
     /// Looks at a process for a while. A session that does not end is left to itself, among the stragglers.
     pub fn take(
         process: &DotnetProcess,
         window: Duration,
         control: &dyn Control,
+        redaction: Redaction,
         stragglers: &mut Stragglers,
-    ) -> Signs {
+    ) -> Vitals {
         let begin = Instant::now();
-        let mut signs = Signs { surroundings: Surroundings::of(process), ..Signs::default() };
+        let mut vitals = Vitals::default();
+        let mut signs = Signs { surroundings: surroundings::of(process), ..Signs::default() };
         // The number of a process that is not shown is that of another here.
         let pid = process.visible.then_some(process.pid);
-        let before = pid.map(Container::of).unwrap_or_default();
-        let connections = |pid| Connections::of(pid, crate::rules::descriptor_leak::HALF_CLOSED);
+        let before = pid.map(container::of).unwrap_or_default();
+        let connections = |pid| Sockets::of(pid, HALF_CLOSED);
         let connected = pid.map(connections).unwrap_or_default();
         let mut moments: Vec<Moment> = pid.and_then(Moment::of).into_iter().collect();
         if frozen(&moments).is_some() {
@@ -190,8 +162,8 @@ impl Signs {
             moments.extend(pid.and_then(Moment::of));
         }
         signs.frozen = frozen(&moments);
-        signs.spare_descriptors = moments.first().and_then(Moment::spare_descriptors);
-        let asks = process.reach == Reach::Ready && signs.frozen.is_none() && !signs.lacks_descriptors();
+        vitals.spare_descriptors = moments.first().and_then(Moment::spare_descriptors);
+        let asks = process.reach == Reach::Ready && signs.frozen.is_none() && !vitals.lacks_descriptors();
         let heap = pid.and_then(|pid| GcMemory::open(pid).ok());
         let counting = counting(process, moments.first(), heap.as_ref());
         let session = asks
@@ -211,8 +183,8 @@ impl Signs {
         while begin.elapsed() < window {
             control.progress(begin.elapsed(), window, "vital signs");
             let left = window.saturating_sub(begin.elapsed());
-            signs.cancelled = control.wait(left.min(BETWEEN_LOOKS)) == Stop::Cancelled;
-            let is_last = signs.cancelled || begin.elapsed() >= window;
+            vitals.cancelled = control.wait(left.min(BETWEEN_LOOKS)) == Stop::Cancelled;
+            let is_last = vitals.cancelled || begin.elapsed() >= window;
             let moment = pid.and_then(|pid| match moments.first() {
                 Some(first) if !is_last => Moment::glance(pid, first),
                 _ => Moment::of(pid),
@@ -220,7 +192,7 @@ impl Signs {
             signs.exited = pid.is_some() && moment.is_none();
             moments.extend(moment);
             look(&mut signs);
-            if signs.cancelled || signs.exited {
+            if vitals.cancelled || signs.exited {
                 break;
             }
         }
@@ -229,35 +201,42 @@ impl Signs {
         session.iter().for_each(Session::stop);
         calls.iter().for_each(Session::stop);
         let until = Instant::now() + PATIENCE;
-        let told = session.map(|session| session.end(until, stragglers));
+        let reported = session.map(|session| session.end(until, stragglers));
         let calls = calls.map(|session| session.end(until, stragglers));
         signs.window = begin.elapsed();
-        match told {
-            Some(Ok(told)) => {
-                signs.runtime = told;
-                signs.runtime.iter_mut().for_each(|told| told.add_seen(&signs.managed));
+        match reported {
+            Some(Ok(heard)) => {
+                let freed = heard.as_ref().map_or(0, |heard| heard.freed);
+                signs.runtime = heard.map(|heard| heard.signs);
+                if let (Some(runtime), Some((first, last))) =
+                    (&mut signs.runtime, signs.managed.0.first().zip(signs.managed.0.last()))
+                {
+                    runtime.seen = Some((*last as f64, runtime.rate((last + freed).saturating_sub(*first))));
+                }
             }
-            Some(Err(why)) if !signs.exited => signs.runtime_unseen(&why),
+            Some(Err(why)) if !signs.exited => vitals.runtime_unseen(&why),
             Some(Err(_)) => {}
-            None => signs.unreached(process),
+            None => vitals.unreached(process, signs.frozen),
         }
         signs.frozen = frozen(&moments);
-        signs.system = System::between(process.pid, &moments);
-        signs.container = pid.map(Container::of).unwrap_or_default();
-        signs.connections = pid.map(connections).unwrap_or_default();
-        signs.half_closed = signs.connections.still_half_closed(&connected);
+        signs.system = system::between(process.pid, &moments, redaction);
+        signs.container = pid.map(container::of).unwrap_or_default();
+        let sockets = pid.map(connections).unwrap_or_default();
+        signs.half_closed = sockets.still_half_closed(&connected);
+        signs.connections = sockets.counted();
         signs.throttled = signs.container.throttled_percent_since(&before);
         signs.killed = signs.container.killed.saturating_sub(before.killed);
         // Why not is said already.
-        signs.calls = calls.and_then(Result::ok).unwrap_or_default();
-        if let Some(told) = &mut signs.runtime {
-            let heard = signs.calls.compiled;
-            let heard = heard.and_then(|count| runtime::rate_once_settled(count, signs.calls.window));
-            told.compiled_seen = heard.or_else(|| compiler.and_then(|compiler| compiler.rate()));
+        let heard = calls.and_then(Result::ok).unwrap_or_default();
+        signs.calls = heard.calls;
+        if let Some(runtime) = &mut signs.runtime {
+            let rate = heard.compiled.and_then(|count| runtime::rate_once_settled(count, signs.calls.window));
+            runtime.compiled_seen = rate.or_else(|| compiler.and_then(|compiler| compiler.rate()));
         }
         signs.exited |= signs.runtime.as_ref().is_some_and(|told| told.exited);
-        signs.note_unseen(process);
-        signs
+        vitals.signs = signs;
+        vitals.note_unseen(process);
+        vitals
     }
 
     /// Whether it has too few descriptors left to be asked anything.
@@ -270,40 +249,27 @@ impl Signs {
         let view = process_view::Process::new(process.pid);
         let glance = |number: usize| {
             std::thread::sleep(if number == 0 { Duration::ZERO } else { GLANCE });
-            view.stat().ok().map(|stat| stat.state).filter(|state| surroundings::is_frozen(*state))
+            view.stat().ok().map(|stat| stat.state).filter(|state| surroundings::frozen(*state).is_some())
         };
-        if process.visible && self.frozen.is_none() {
+        if process.visible && self.signs.frozen.is_none() {
             // The first that sees it run is the last.
-            self.frozen = (0..STILL).try_fold(None, |_, number| glance(number).map(Some)).flatten();
+            let state = (0..STILL).try_fold(None, |_, number| glance(number).map(Some)).flatten();
+            self.signs.frozen = state.and_then(surroundings::frozen);
         }
-    }
-
-    /// The runtime's signs after a window of that length, if they came.
-    #[must_use]
-    pub fn told(&self) -> Option<&RuntimeSigns> {
-        self.runtime.as_ref()
-    }
-
-    /// Processors that the process can use: those of the machine it may run on, or its share.
-    #[must_use]
-    pub fn processors(&self) -> f64 {
-        let machine =
-            self.surroundings.processors.filter(|count| *count > 0).map_or(f64::INFINITY, f64::from);
-        machine.min(self.container.processors.unwrap_or(f64::INFINITY))
     }
 
     fn runtime_unseen(&mut self, why: &str) {
         self.unseen.push(Unseen {
-            what: "what the runtime tells: collections, exceptions, locks, the pool, and who is to blame"
+            what: "what the runtime reports: collections, exceptions, locks, the pool, and who is to blame"
                 .to_owned(),
             why: why.to_owned(),
             how: "drdotnet info -p PID".to_owned(),
         });
     }
 
-    fn unreached(&mut self, process: &DotnetProcess) {
+    fn unreached(&mut self, process: &DotnetProcess, frozen: Option<Frozen>) {
         let why = match &process.reach {
-            _ if self.frozen.is_some() => "the process stands still and answers nobody".to_owned(),
+            _ if frozen.is_some() => "the process stands still and answers nobody".to_owned(),
             _ if self.lacks_descriptors() => {
                 let left = self.spare_descriptors.unwrap_or(0);
                 format!(
@@ -333,21 +299,21 @@ impl Signs {
             );
             return;
         }
-        if self.calls.too_many {
+        if self.signs.calls.too_many {
             add(
                 "how long each outgoing call takes",
                 "there are more than 1,000 a second, and listening to all would cost the program more than 1 % of a processor",
                 "drdotnet run async-hot-paths -p PID   looks at the methods that wait for them",
             );
         }
-        if !self.surroundings.has_environment {
+        if !self.signs.surroundings.has_environment {
             add(
                 "the settings in its environment",
                 "this user may not read them",
                 "run as its user or as root",
             );
         }
-        if self.system.as_ref().is_some_and(|system| system.descriptors.is_none()) {
+        if self.signs.system.as_ref().is_some_and(|system| system.descriptors.is_none()) {
             add("its open files and sockets", "this user may not list them", "run as its user or as root");
         }
     }

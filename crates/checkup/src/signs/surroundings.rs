@@ -1,78 +1,48 @@
 //! How the process was started, and who else looks at it.
 
 use discovery::DotnetProcess;
+use judgement::signs::{Frozen, Surroundings, is_on};
 use process_view::{Process, TaskState};
 
-/// How the process was started, and who else looks at it.
-#[derive(Clone, Debug, Default)]
-pub struct Surroundings {
-    /// The process that traces it: a debugger, `strace` and the like, with its name.
-    pub tracer: Option<(u32, String)>,
-    /// A profiler that its environment asks the runtime to load: the library or the class id.
-    pub profiler: Option<String>,
-    /// Whether the library of that profiler is loaded, when that can be told.
-    pub profiler_is_loaded: Option<bool>,
-    /// Threads of the server collector: one for each heap, in the foreground.
-    pub collector_threads: usize,
-    /// Settings of the runtime in its environment, by their name without prefix, in lower case.
-    pub settings: Vec<(String, String)>,
-    /// Processors of the machine that it may run on.
-    pub processors: Option<u32>,
-    /// Whether the kernel refuses this user samples of it.
-    pub no_samples: bool,
-    /// Whether this user could read its environment.
-    pub has_environment: bool,
+/// Looks.
+pub fn of(process: &DotnetProcess) -> Surroundings {
+    let view = Process::new(process.pid);
+    let mut found = Surroundings::default();
+    if process.visible {
+        found.tracer = view.status().ok().and_then(|status| status.tracer).map(|tracer| {
+            let tracer = whole_process(tracer);
+            let name = Process::new(model::ProcessId(tracer)).stat().map(|stat| stat.name);
+            (tracer, name.unwrap_or_default())
+        });
+        found.processors = allowed_processors(process);
+        found.no_samples = !profilers::kernel::is_granted(process.pid);
+        found.collector_threads = threads_called(process, SERVER_COLLECTOR);
+    }
+    let environment = view.environment().ok().filter(|_| process.visible);
+    found.has_environment = environment.is_some();
+    for (name, value) in environment.unwrap_or_default() {
+        read(&mut found, &name, value);
+    }
+    let profiling = found.setting("enable_profiling").is_some_and(is_on);
+    if !profiling {
+        found.profiler = None;
+    }
+    found.profiler_is_loaded = found.profiler.as_deref().and_then(|path| is_loaded(process, path));
+    found
 }
 
-impl Surroundings {
-    /// Looks.
-    #[must_use]
-    pub fn of(process: &DotnetProcess) -> Surroundings {
-        let view = Process::new(process.pid);
-        let mut found = Surroundings::default();
-        if process.visible {
-            found.tracer = view.status().ok().and_then(|status| status.tracer).map(|tracer| {
-                let tracer = whole_process(tracer);
-                let name = Process::new(model::ProcessId(tracer)).stat().map(|stat| stat.name);
-                (tracer, name.unwrap_or_default())
-            });
-            found.processors = allowed_processors(process);
-            found.no_samples = !profilers::kernel::is_granted(process.pid);
-            found.collector_threads = threads_called(process, SERVER_COLLECTOR);
-        }
-        let environment = view.environment().ok().filter(|_| process.visible);
-        found.has_environment = environment.is_some();
-        for (name, value) in environment.unwrap_or_default() {
-            found.read(&name, value);
-        }
-        let profiling = found.setting("enable_profiling").is_some_and(is_on);
-        if !profiling {
-            found.profiler = None;
-        }
-        found.profiler_is_loaded = found.profiler.as_deref().and_then(|path| is_loaded(process, path));
-        found
-    }
-
-    fn read(&mut self, name: &str, value: String) {
-        let upper = name.to_ascii_uppercase();
-        let Some(rest) =
-            ["DOTNET_", "COMPLUS_", "CORECLR_"].iter().find_map(|prefix| upper.strip_prefix(prefix))
-        else {
-            return;
-        };
-        match rest {
-            // The path says more than the class id.
-            "PROFILER_PATH" | "PROFILER_PATH_64" => self.profiler = Some(value),
-            "PROFILER" => self.profiler = self.profiler.take().or(Some(value)),
-            _ => self.settings.push((rest.to_ascii_lowercase(), value)),
-        }
-    }
-
-    /// A setting of the runtime in the environment.
-    #[must_use]
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        let found = self.settings.iter().find(|(known, _)| known == name)?;
-        Some(&found.1)
+/// What a variable of its environment says.
+fn read(found: &mut Surroundings, name: &str, value: String) {
+    let upper = name.to_ascii_uppercase();
+    let Some(rest) = ["DOTNET_", "COMPLUS_", "CORECLR_"].iter().find_map(|prefix| upper.strip_prefix(prefix))
+    else {
+        return;
+    };
+    match rest {
+        // The path says more than the class id.
+        "PROFILER_PATH" | "PROFILER_PATH_64" => found.profiler = Some(value),
+        "PROFILER" => found.profiler = found.profiler.take().or(Some(value)),
+        _ => found.settings.push((rest.to_ascii_lowercase(), value)),
     }
 }
 
@@ -94,22 +64,13 @@ fn is_loaded(process: &DotnetProcess, path: &str) -> Option<bool> {
     Some(maps.lines().any(|line| line.trim_end_matches(" (deleted)").rsplit('/').next() == Some(name)))
 }
 
-/// Whether a setting is switched on; the runtime reads numbers as hexadecimal.
-#[must_use]
-pub fn is_on(value: &str) -> bool {
-    hexadecimal(value).is_some_and(|number| number != 0) || value.eq_ignore_ascii_case("true")
-}
-
-/// A number as the runtime reads it from the environment.
-#[must_use]
-pub fn hexadecimal(value: &str) -> Option<u64> {
-    u64::from_str_radix(value.trim_start_matches("0x"), 16).ok()
-}
-
-/// Whether the process stands still, and by whom.
-#[must_use]
-pub fn is_frozen(state: TaskState) -> bool {
-    matches!(state, TaskState::Stopped | TaskState::Traced)
+/// How a process stands still in a state, if it does.
+pub fn frozen(state: TaskState) -> Option<Frozen> {
+    match state {
+        TaskState::Stopped => Some(Frozen::Stopped),
+        TaskState::Traced => Some(Frozen::Traced),
+        _ => None,
+    }
 }
 
 /// The process of a thread: the kernel names the thread that traces.
@@ -147,15 +108,14 @@ mod tests {
     #[test]
     fn settings_have_several_prefixes() {
         let mut found = Surroundings::default();
-        found.read("COMPlus_gcServer", "1".to_owned());
-        found.read("DOTNET_TieredCompilation", "0".to_owned());
-        found.read("CORECLR_PROFILER", "{1}".to_owned());
-        found.read("CORECLR_PROFILER_PATH", "/opt/apm.so".to_owned());
-        found.read("PATH", "/bin".to_owned());
+        read(&mut found, "COMPlus_gcServer", "1".to_owned());
+        read(&mut found, "DOTNET_TieredCompilation", "0".to_owned());
+        read(&mut found, "CORECLR_PROFILER", "{1}".to_owned());
+        read(&mut found, "CORECLR_PROFILER_PATH", "/opt/apm.so".to_owned());
+        read(&mut found, "PATH", "/bin".to_owned());
         assert_eq!(found.setting("gcserver"), Some("1"));
         assert_eq!(found.setting("tieredcompilation"), Some("0"));
         assert_eq!(found.profiler.as_deref(), Some("/opt/apm.so"));
         assert_eq!(found.settings.len(), 2);
-        assert!(is_on("1") && is_on("0x1") && !is_on("0") && !is_on(""));
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use model::{ProcessId, ThreadId};
+use facts::Descriptors;
+use judgement::signs::{Course, System};
+use model::{ProcessId, Redaction, TargetText, ThreadId};
 use process_view::{Clock, Process, ProcessorTime, TaskState};
 
 /// Descriptors whose targets are read; all of them are counted.
@@ -18,58 +20,37 @@ const SENDER: &str = ".NET EventPipe";
 /// of timers and sockets for ever, those of the pool while it has work.
 const SERVANTS: &[&str] = &[".NET TP", ".NET Timer", ".NET Sockets"];
 
-/// Open descriptors by kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Descriptors {
-    /// All of them.
-    pub total: u64,
-    /// Files of a file system.
-    pub files: u64,
-    /// Sockets.
-    pub sockets: u64,
-    /// Pipes.
-    pub pipes: u64,
-    /// Event descriptors, timers and the like.
-    pub others: u64,
-    /// The folder that most open files lie in, and how many.
-    pub busiest_folder: Option<(String, u64)>,
-    /// How many the process may have.
-    pub limit: Option<u64>,
-}
-
 /// All open descriptors.
 fn opened(pid: ProcessId) -> Option<impl Iterator<Item = fs::DirEntry>> {
     Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten())
 }
 
-impl Descriptors {
-    fn read(pid: ProcessId) -> Option<Descriptors> {
-        let mut found = Descriptors::default();
-        let mut folders: HashMap<String, u64> = HashMap::new();
-        for (number, entry) in opened(pid)?.enumerate() {
-            found.total += 1;
-            if number >= MOST_LINKS {
-                continue;
-            }
-            let Ok(link) = fs::read_link(entry.path()) else { continue };
-            let text = link.to_string_lossy();
-            if text.starts_with("socket:") {
-                found.sockets += 1;
-            } else if text.starts_with("pipe:") {
-                found.pipes += 1;
-            } else if text.starts_with('/') && !text.starts_with("/dev/") && !text.starts_with("/memfd:") {
-                found.files += 1;
-                let folder = link.parent().map(|folder| folder.to_string_lossy().into_owned());
-                *folders.entry(folder.unwrap_or_default()).or_default() += 1;
-            } else {
-                found.others += 1;
-            }
+fn descriptors(pid: ProcessId) -> Option<Descriptors> {
+    let mut found = Descriptors::default();
+    let mut folders: HashMap<String, u64> = HashMap::new();
+    for (number, entry) in opened(pid)?.enumerate() {
+        found.total += 1;
+        if number >= MOST_LINKS {
+            continue;
         }
-        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
-        found.limit = most_open_files(&limits);
-        found.busiest_folder = folders.into_iter().max_by_key(|(name, count)| (*count, name.clone()));
-        Some(found)
+        let Ok(link) = fs::read_link(entry.path()) else { continue };
+        let text = link.to_string_lossy();
+        if text.starts_with("socket:") {
+            found.sockets += 1;
+        } else if text.starts_with("pipe:") {
+            found.pipes += 1;
+        } else if text.starts_with('/') && !text.starts_with("/dev/") && !text.starts_with("/memfd:") {
+            found.files += 1;
+            let folder = link.parent().map(|folder| folder.to_string_lossy().into_owned());
+            *folders.entry(folder.unwrap_or_default()).or_default() += 1;
+        } else {
+            found.others += 1;
+        }
     }
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    found.limit = most_open_files(&limits);
+    found.busiest_folder = folders.into_iter().max_by_key(|(name, count)| (*count, name.clone()));
+    Some(found)
 }
 
 /// The soft limit in the line `Max open files   1024   524288   files`.
@@ -135,7 +116,7 @@ impl Moment {
                 threads.insert(task.id, task.processor_time().unwrap_or_default());
             }
         }
-        let descriptors = if first.is_none() { Descriptors::read(pid) } else { None };
+        let descriptors = if first.is_none() { descriptors(pid) } else { None };
         let counted = || Some(opened(pid)?.count() as u64);
         Some(Moment {
             at: Instant::now(),
@@ -183,140 +164,47 @@ impl Moment {
     }
 }
 
-/// A number at the moments of the window.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course(pub Vec<u64>);
-
-impl Course {
-    /// The last one.
-    #[must_use]
-    pub fn last(&self) -> u64 {
-        self.0.last().copied().unwrap_or(0)
+/// What happened between the moments. `None` without two.
+pub fn between(pid: ProcessId, moments: &[Moment], redaction: Redaction) -> Option<System> {
+    let (first, last) = (moments.first()?, moments.last()?);
+    let window = last.at.duration_since(first.at);
+    let mut system = System { window, ..System::default() };
+    if moments.len() < 2 || window.is_zero() {
+        return None;
     }
-
-    /// How much it grew from the first to the last.
-    #[must_use]
-    pub fn growth(&self) -> u64 {
-        self.last().saturating_sub(self.0.first().copied().unwrap_or(0))
-    }
-
-    /// How much of that came in the second half.
-    #[must_use]
-    pub fn growth_of_second_half(&self) -> u64 {
-        self.last().saturating_sub(self.0.get(self.0.len() / 2).copied().unwrap_or(0))
-    }
-
-    /// Whether it went up more often than down: for memory, which collections make a little smaller now and then.
-    #[must_use]
-    pub fn mostly_grows(&self) -> bool {
-        let steps = || self.0.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
-        let ups = steps().filter(|(before, after)| after > before).count();
-        ups > steps().filter(|(before, after)| after < before).count() * 2
-    }
-
-    /// Whether it never went down, and went up in most steps: a leak rather than a wave.
-    #[must_use]
-    pub fn only_grows(&self) -> bool {
-        let steps = || self.0.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
-        let ups = steps().filter(|(before, after)| after > before).count();
-        steps().all(|(before, after)| after >= before) && ups * 2 > self.0.len().saturating_sub(1)
-    }
-}
-
-/// What /proc says of the process in the window.
-#[derive(Clone, Debug, Default)]
-pub struct System {
-    /// How long it was looked at.
-    pub window: Duration,
-    /// Processor time used, in nanoseconds.
-    pub ran_ns: u64,
-    /// Time in which its threads were ready but had no processor, in nanoseconds.
-    pub ready_ns: u64,
-    /// Of the processor time, that of threads that send events, to us or to others, where they have a name (.NET 5).
-    pub for_us_ns: Option<u64>,
-    /// Threads of the runtime that record events or send them to other tools.
-    pub listeners: usize,
-    /// The busiest thread, and what it used of one processor, in per cent.
-    pub busiest: Option<(String, f64)>,
-    /// Its threads.
-    pub threads: Course,
-    /// Resident memory.
-    pub resident: Course,
-    /// Open descriptors; empty if this user may not see them.
-    pub open: Course,
-    /// Open descriptors at the last moment.
-    pub descriptors: Option<Descriptors>,
-    /// Open files and sockets at the first moment.
-    pub at_first: (u64, u64),
-}
-
-impl System {
-    /// What happened between the moments. `None` without two.
-    pub fn between(pid: ProcessId, moments: &[Moment]) -> Option<System> {
-        let (first, last) = (moments.first()?, moments.last()?);
-        let window = last.at.duration_since(first.at);
-        let mut system = System { window, ..System::default() };
-        if moments.len() < 2 || window.is_zero() {
-            return None;
+    let mut busiest = (0, None);
+    // One that ended within the window was only glanced at since.
+    let seen = moments.iter().rev().find(|moment| !moment.is_glance).unwrap_or(last);
+    for (id, after) in &seen.threads {
+        let before = first.threads.get(id).copied().unwrap_or_default();
+        let ran = after.ran_ns.saturating_sub(before.ran_ns);
+        system.ran_ns += ran;
+        system.ready_ns += after.waited_ns.saturating_sub(before.waited_ns);
+        if ran > busiest.0 {
+            busiest = (ran, Some(*id));
         }
-        let mut busiest = (0, None);
-        // One that ended within the window was only glanced at since.
-        let seen = moments.iter().rev().find(|moment| !moment.is_glance).unwrap_or(last);
-        for (id, after) in &seen.threads {
-            let before = first.threads.get(id).copied().unwrap_or_default();
-            let ran = after.ran_ns.saturating_sub(before.ran_ns);
-            system.ran_ns += ran;
-            system.ready_ns += after.waited_ns.saturating_sub(before.waited_ns);
-            if ran > busiest.0 {
-                busiest = (ran, Some(*id));
-            }
-        }
-        // Threads that have ended are in the ticks of the process, which are coarser.
-        let ticks = last.ticks.saturating_sub(first.ticks);
-        let all = Clock::now().duration(ticks);
-        system.ran_ns = system.ran_ns.max(u64::try_from(all.as_nanos()).unwrap_or(u64::MAX));
-        // It is gone when the session is.
-        let before = first.sending_ns().unwrap_or(0);
-        let most = moments.iter().filter_map(Moment::sending_ns).max();
-        system.for_us_ns = most.map(|most| most.saturating_sub(before));
-        system.listeners = first.sending_until(last);
-        let share = busiest.0 as f64 / window.as_nanos() as f64 * 100.0;
-        system.busiest = busiest.1.map(|id| (thread_name(pid, id), share));
-        let course = |of: &dyn Fn(&Moment) -> Option<u64>| Course(moments.iter().filter_map(of).collect());
-        system.threads = course(&|moment| Some(moment.count));
-        system.resident = course(&|moment| moment.resident);
-        system.open = course(&|moment| moment.open);
-        system.descriptors.clone_from(&seen.descriptors);
-        system.at_first = first.descriptors.as_ref().map_or((0, 0), |open| (open.files, open.sockets));
-        Some(system)
     }
-
-    /// How many more files and sockets are open than at the start.
-    #[must_use]
-    pub fn opened(&self) -> (u64, u64) {
-        let (files, sockets) = self.at_first;
-        self.descriptors
-            .as_ref()
-            .map_or((0, 0), |open| (open.files.saturating_sub(files), open.sockets.saturating_sub(sockets)))
+    // Threads that have ended are in the ticks of the process, which are coarser.
+    let ticks = last.ticks.saturating_sub(first.ticks);
+    let all = Clock::now().duration(ticks);
+    system.ran_ns = system.ran_ns.max(u64::try_from(all.as_nanos()).unwrap_or(u64::MAX));
+    // It is gone when the session is.
+    let before = first.sending_ns().unwrap_or(0);
+    let most = moments.iter().filter_map(Moment::sending_ns).max();
+    system.for_us_ns = most.map(|most| most.saturating_sub(before));
+    system.listeners = first.sending_until(last);
+    let share = busiest.0 as f64 / window.as_nanos() as f64 * 100.0;
+    system.busiest = busiest.1.map(|id| (thread_name(pid, id), share));
+    let course = |of: &dyn Fn(&Moment) -> Option<u64>| Course(moments.iter().filter_map(of).collect());
+    system.threads = course(&|moment| Some(moment.count));
+    system.resident = course(&|moment| moment.resident);
+    system.open = course(&|moment| moment.open);
+    system.descriptors.clone_from(&seen.descriptors);
+    if let Some((folder, _)) = system.descriptors.as_mut().and_then(|open| open.busiest_folder.as_mut()) {
+        *folder = TargetText::new(folder).shown(redaction);
     }
-
-    /// Processors used, in per cent of one.
-    #[must_use]
-    pub fn cpu_percent(&self) -> f64 {
-        self.ran_ns as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
-    }
-
-    /// How many of its threads waited for a processor at any time, on average.
-    #[must_use]
-    pub fn ready(&self) -> f64 {
-        self.ready_ns as f64 / (self.window.as_nanos() as f64).max(1.0)
-    }
-
-    /// Of the time in which its threads could run, the part in which they had no processor, in per cent.
-    #[must_use]
-    pub fn starved_percent(&self) -> f64 {
-        self.ready_ns as f64 / ((self.ready_ns + self.ran_ns) as f64).max(1.0) * 100.0
-    }
+    system.at_first = first.descriptors.as_ref().map_or((0, 0), |open| (open.files, open.sockets));
+    Some(system)
 }
 
 fn thread_name(pid: ProcessId, id: ThreadId) -> String {
@@ -335,7 +223,7 @@ mod tests {
         let file = fs::File::open("/proc/self/exe").unwrap();
         let last = Moment::of(pid).unwrap();
         drop(file);
-        let system = System::between(pid, &[first, last]).unwrap();
+        let system = between(pid, &[first, last], Redaction::Off).unwrap();
         assert!(system.threads.last() >= 1);
         let open = system.descriptors.unwrap();
         assert!(open.files >= 1 && open.total >= open.files, "{open:?}");
@@ -350,7 +238,7 @@ mod tests {
         assert!(glance.count >= 1 && glance.threads.is_empty(), "{glance:?}");
         assert!(glance.open > Some(0) && glance.descriptors.is_none(), "{glance:?}");
         // One that ends meanwhile is known as it was when it was last asked.
-        let system = System::between(pid, &[first, glance]).unwrap();
+        let system = between(pid, &[first, glance], Redaction::Off).unwrap();
         assert_eq!(system.open.0.len(), 2);
         assert!(system.descriptors.is_some_and(|open| open.limit.is_some()));
     }
@@ -380,15 +268,5 @@ mod tests {
         let last = moment(&[(10, 6), (20, 7), (30, 12), (40, 3)]);
         assert_eq!(first.sending_until(&last), 1);
         assert_eq!(last.sending_ns(), Some(28));
-    }
-
-    #[test]
-    fn a_leak_is_told_from_a_wave() {
-        assert!(Course(vec![10, 12, 14, 14, 17]).only_grows());
-        assert!(!Course(vec![10, 12, 11, 14]).only_grows());
-        assert!(!Course(vec![10, 10, 10, 11]).only_grows());
-        assert!(!Course(vec![]).only_grows());
-        assert_eq!(Course(vec![5, 9]).growth(), 4);
-        assert_eq!(Course(vec![5, 9, 10, 11]).growth_of_second_half(), 1);
     }
 }

@@ -16,11 +16,11 @@ mod taking;
 use std::time::Duration;
 
 use discovery::DotnetProcess;
+use judgement::Signs;
 use model::{Redaction, Report, format_duration};
 use profilers::{Engine, Profiler, by_id};
 
 use self::pauses::{heap, heap_walk, moments, no_pause, queue};
-pub(crate) use self::reasons::mean_call_seconds;
 use self::reasons::{
     always, awaited, busy, busy_unseen, calling, collecting, compiling, exceptions, finalizing, growing,
     growing_outside, large_heap, large_objects, lock_waits, many_threads, many_timers, opening, pausing,
@@ -28,7 +28,7 @@ use self::reasons::{
 };
 use crate::clock::Stragglers;
 use crate::looks::{Calls, Compilations, Opened};
-use crate::signs::{Signs, Unseen};
+use crate::signs::{Unseen, Vitals};
 use crate::words::bytes;
 
 /// A step that would stop the target for longer is not taken without leave.
@@ -85,9 +85,9 @@ pub struct Step {
     /// Whom it may not meet.
     pub lane: Lane,
     /// Why the signs call for it, if they do.
-    pub called: fn(&Signs, &Looks) -> Option<String>,
+    pub called: fn(&Signs, &[judgement::Look]) -> Option<String>,
     /// The longest pause that is to be expected.
-    pub pause: fn(&Signs, &DotnetProcess) -> Duration,
+    pub pause: fn(&Vitals, &DotnetProcess) -> Duration,
     /// What it tells, for when it is not taken.
     pub tells: &'static str,
     /// Whether it is for when another cannot be taken, and never taken beside it.
@@ -134,8 +134,8 @@ const fn step(
     seconds: f64,
     set: &'static [&'static str],
     lane: Lane,
-    called: fn(&Signs, &Looks) -> Option<String>,
-    pause: fn(&Signs, &DotnetProcess) -> Duration,
+    called: fn(&Signs, &[judgement::Look]) -> Option<String>,
+    pause: fn(&Vitals, &DotnetProcess) -> Duration,
     tells: &'static str,
 ) -> Step {
     Step { look, seconds, set, lane, called, pause, tells, stands_in: false }
@@ -152,8 +152,6 @@ pub struct Taken {
     pub report: Report,
     /// How long it took, with all that was to be done for it.
     pub took: Duration,
-    /// Whether it was ended before it was done: then what it did not find may still be there.
-    pub cut_short: bool,
 }
 
 /// What a checkup may do.
@@ -172,6 +170,8 @@ pub struct Leave {
 pub struct Looks {
     /// Those that were taken.
     pub taken: Vec<Taken>,
+    /// What they saw, as it is judged; in the same order.
+    pub seen: Vec<judgement::Look>,
     /// Those that the signs call for, but that could not be taken.
     pub unseen: Vec<Unseen>,
     /// How long those took that came first, and those at the heap.
@@ -197,17 +197,18 @@ impl Looks {
     fn choose(
         &mut self,
         process: &DotnetProcess,
-        signs: &Signs,
+        vitals: &Vitals,
         leave: Leave,
         lanes: &[Lane],
     ) -> Vec<Called> {
         let mut chosen = Vec::new();
-        if signs.exited || signs.cancelled || signs.frozen.is_some() {
+        let signs = &vitals.signs;
+        if signs.exited || vitals.cancelled || signs.frozen.is_some() {
             return chosen;
         }
         for step in STEPS.iter().filter(|step| lanes.contains(&step.lane)) {
             let Some(profiler) = step.look.profiler() else { continue };
-            let called = (step.called)(signs, self);
+            let called = (step.called)(signs, &self.seen);
             let Some(why) = called.or_else(|| {
                 (leave.deep && !step.stands_in).then(|| "a deep checkup looks at everything".to_owned())
             }) else {
@@ -225,13 +226,13 @@ impl Looks {
                 self.unseen.push(no_heap(step));
                 continue;
             }
-            let pause = (step.pause)(signs, process);
+            let pause = (step.pause)(vitals, process);
             if pause > LONGEST_PAUSE && !leave.long_pauses {
                 self.unseen.push(too_long(step, signs, pause));
                 continue;
             }
             let walk = match asks_for_heap(step, profiler, signs) {
-                true => heap(signs, process).time * TAKEN_AT_A_LOOK,
+                true => heap(vitals, process).time * TAKEN_AT_A_LOOK,
                 false => Duration::ZERO,
             };
             let seconds = if leave.deep {
@@ -242,18 +243,6 @@ impl Looks {
             chosen.push(Called { step, profiler, why, seconds, walk });
         }
         chosen
-    }
-
-    /// What a look says, if it was taken.
-    #[must_use]
-    pub fn report(&self, id: &str) -> Option<&Report> {
-        self.taken.iter().find(|taken| taken.id == id).map(|taken| &taken.report)
-    }
-
-    /// Whether a look was taken to its end.
-    #[must_use]
-    pub fn is_complete(&self, id: &str) -> bool {
-        self.taken.iter().any(|taken| taken.id == id && !taken.cut_short)
     }
 }
 
@@ -294,7 +283,7 @@ fn no_memory(step: &Step, left: u64) -> Unseen {
 }
 
 fn too_long(step: &Step, signs: &Signs, pause: Duration) -> Unseen {
-    let heap = signs.told().and_then(crate::signs::RuntimeSigns::heap_bytes).unwrap_or(0.0);
+    let heap = signs.runtime.as_ref().and_then(judgement::signs::RuntimeSigns::heap_bytes).unwrap_or(0.0);
     Unseen {
         what: step.tells.to_owned(),
         why: format!(

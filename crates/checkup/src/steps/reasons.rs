@@ -1,9 +1,10 @@
 //! What calls for a closer look: each function says why, if the signs do.
 
-use super::Looks;
-use crate::dependencies::Kind;
-use crate::rules::thread_pool_starvation::LEAST_STARVATIONS;
-use crate::signs::{RuntimeSigns, Signs};
+use facts::CallsKind;
+use judgement::signs::{RuntimeSigns, Values};
+use judgement::{LEAST_STARVATIONS, Look, Signs, mean_call_seconds};
+
+use crate::wording::calls;
 use crate::words::{bytes, percent, rate};
 
 /// Waits for locks per second from which it is worth knowing which lock.
@@ -36,29 +37,29 @@ const SLOW_CALL: f64 = 0.25;
 /// Calls of a second or longer, at a time, from which it is worth knowing whose.
 const SLOW_CALLS: f64 = 0.3;
 
-pub(super) fn always(_: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn always(_: &Signs, _: &[Look]) -> Option<String> {
     Some("no sign shows it from outside".to_owned())
 }
 
-pub(super) fn lock_waits(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
+pub(super) fn lock_waits(signs: &Signs, _: &[Look]) -> Option<String> {
+    let told = signs.runtime.as_ref()?;
     let waits = told.rate(told.lock_waits);
     (waits >= LOCK_WAITS).then(|| format!("threads waited for locks {}", rate(waits)))
 }
 
-pub(super) fn exceptions(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
+pub(super) fn exceptions(signs: &Signs, _: &[Look]) -> Option<String> {
+    let told = signs.runtime.as_ref()?;
     let thrown = told.rate(told.exceptions);
     (thrown >= EXCEPTIONS).then(|| format!("exceptions were thrown {}", rate(thrown)))
 }
 
-pub(super) fn collecting(signs: &Signs, _: &Looks) -> Option<String> {
-    let share = signs.told()?.gc_percent();
+pub(super) fn collecting(signs: &Signs, _: &[Look]) -> Option<String> {
+    let share = signs.runtime.as_ref()?.gc_percent();
     (share >= GC_SHARE).then(|| format!("collections took {} of the time", percent(share)))
 }
 
-pub(super) fn pausing(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
+pub(super) fn pausing(signs: &Signs, _: &[Look]) -> Option<String> {
+    let told = signs.runtime.as_ref()?;
     if told.induced > 0 {
         return Some(format!("the program asked for {} collections", told.induced));
     }
@@ -66,12 +67,12 @@ pub(super) fn pausing(signs: &Signs, _: &Looks) -> Option<String> {
         .then(|| format!("a collection stopped the program for {} ms", told.gc_pauses.longest_ns / 1_000_000))
 }
 
-pub(super) fn stopping(signs: &Signs, _: &Looks) -> Option<String> {
-    let stops: u64 = signs.told()?.other_stops.values().sum();
+pub(super) fn stopping(signs: &Signs, _: &[Look]) -> Option<String> {
+    let stops: u64 = signs.runtime.as_ref()?.other_stops.values().sum();
     (stops >= 10).then(|| format!("all threads were stopped {stops} times for other things than collections"))
 }
 
-pub(super) fn busy(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn busy(signs: &Signs, _: &[Look]) -> Option<String> {
     works_hard(signs).filter(|_| !signs.surroundings.no_samples)
 }
 
@@ -87,18 +88,18 @@ fn works_hard(signs: &Signs) -> Option<String> {
 }
 
 /// The same where the kernel refuses samples, so that the runtime has to take them.
-pub(super) fn busy_unseen(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn busy_unseen(signs: &Signs, _: &[Look]) -> Option<String> {
     let why = works_hard(signs).filter(|_| signs.surroundings.no_samples)?;
     Some(format!("{why}, and the kernel takes no samples for this user"))
 }
 
-pub(super) fn awaited(_: &Signs, looks: &Looks) -> Option<String> {
-    let method = crate::rules::hot_method::async_above(looks)?;
+pub(super) fn awaited(_: &Signs, looks: &[Look]) -> Option<String> {
+    let method = judgement::async_above(looks)?;
     Some(format!("the processors work for {method}, which others await"))
 }
 
-pub(super) fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
+pub(super) fn compiling(signs: &Signs, _: &[Look]) -> Option<String> {
+    let told = signs.runtime.as_ref()?;
     let compiled = told.compiled_rate();
     if compiled >= COMPILED {
         return Some(format!("methods were compiled {}", rate(compiled)));
@@ -108,16 +109,16 @@ pub(super) fn compiling(signs: &Signs, _: &Looks) -> Option<String> {
     (!told.counts_compiled() && works).then(|| "methods made at run time were not counted".to_owned())
 }
 
-pub(super) fn queueing(signs: &Signs, _: &Looks) -> Option<String> {
-    let reported = signs.told()?;
+pub(super) fn queueing(signs: &Signs, _: &[Look]) -> Option<String> {
+    let reported = signs.runtime.as_ref()?;
     // A burst of work, or a crowded machine, lacks a thread once and has no queue when it is read.
     let queue = reported.counter("threadpool-queue-length");
     let has_queued = queue.is_none_or(|queue| queue.0.iter().any(|length| *length > 0.0));
     if reported.starvations >= LEAST_STARVATIONS || (reported.starvations > 0 && has_queued) {
         return Some(format!("the pool lacked threads {} times", reported.starvations));
     }
-    let done = reported.counter("threadpool-completed-items-count").map_or(0.0, crate::signs::Values::mean);
-    let queue = queue.map_or(0.0, crate::signs::Values::least);
+    let done = reported.counter("threadpool-completed-items-count").map_or(0.0, Values::mean);
+    let queue = queue.map_or(0.0, Values::least);
     if has_to_wait(queue, done) {
         return Some(format!("{queue:.0} items of work waited for a pool thread all the time"));
     }
@@ -135,16 +136,16 @@ fn has_to_wait(queue: f64, done: f64) -> bool {
 /// Descriptors that came in the window, without any going.
 const NEW_DESCRIPTORS: u64 = 4;
 
-pub(super) fn opening(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn opening(signs: &Signs, _: &[Look]) -> Option<String> {
     let open = &signs.system.as_ref()?.open;
-    if signs.half_closed >= crate::rules::descriptor_leak::HALF_CLOSED {
+    if signs.half_closed >= judgement::HALF_CLOSED {
         return Some(format!("{} sockets are open that the other side has closed", signs.half_closed));
     }
     (open.growth() >= NEW_DESCRIPTORS && open.only_grows())
         .then(|| format!("{} more files and sockets are open than at the start", open.growth()))
 }
 
-pub(super) fn many_threads(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn many_threads(signs: &Signs, _: &[Look]) -> Option<String> {
     let threads = &signs.system.as_ref()?.threads;
     let grew = threads.growth() >= NEW_THREADS && threads.only_grows();
     (grew || threads.last() >= MANY_THREADS)
@@ -158,13 +159,13 @@ const GROWTH_SHARE: u64 = 5;
 /// Bytes allocated per second without which no place of the heap can grow by the 250 kB within a look that make a leak.
 const LEAST_ALLOCATION: f64 = 80e3;
 
-pub(super) fn growing(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn growing(signs: &Signs, _: &[Look]) -> Option<String> {
     let resident = &signs.system.as_ref()?.resident;
     let grew = resident.growth();
     let least = GROWTH.max(resident.last() / 1000 * GROWTH_SHARE);
     // Our own session takes some megabytes at its start. What grows later is not ours.
     let is_its_own = resident.growth_of_second_half() >= least;
-    let allocated = signs.told().and_then(RuntimeSigns::allocated);
+    let allocated = signs.runtime.as_ref().and_then(RuntimeSigns::allocated);
     let may_leak = is_its_own || allocated.is_none_or(|rate| rate >= LEAST_ALLOCATION);
     (grew >= least && resident.mostly_grows() && may_leak)
         .then(|| format!("its memory grew by {}", bytes(grew as f64)))
@@ -173,7 +174,7 @@ pub(super) fn growing(signs: &Signs, _: &Looks) -> Option<String> {
 /// Memory outside of the managed heap that came in the window, in bytes.
 const NATIVE_GROWTH: u64 = 6_000_000;
 
-pub(super) fn growing_outside(signs: &Signs, _: &Looks) -> Option<String> {
+pub(super) fn growing_outside(signs: &Signs, _: &[Look]) -> Option<String> {
     let resident = &signs.system.as_ref()?.resident;
     let heap = signs.managed.growth().max(signs.taken.growth());
     let outside = resident.growth().saturating_sub(heap);
@@ -191,8 +192,8 @@ const TIMERS: f64 = 300.0;
 /// Timers that came in the window, without any going.
 const NEW_TIMERS: f64 = 5.0;
 
-pub(super) fn many_timers(signs: &Signs, _: &Looks) -> Option<String> {
-    let timers = signs.told()?.counter("active-timer-count")?;
+pub(super) fn many_timers(signs: &Signs, _: &[Look]) -> Option<String> {
+    let timers = signs.runtime.as_ref()?.counter("active-timer-count")?;
     let grew = timers.last() - timers.0.first().copied().unwrap_or(0.0);
     (timers.last() >= TIMERS || grew >= NEW_TIMERS).then(|| format!("{:.0} timers are active", timers.last()))
 }
@@ -200,15 +201,16 @@ pub(super) fn many_timers(signs: &Signs, _: &Looks) -> Option<String> {
 /// Objects with finalizers that a collection found dead, or that wait now.
 const FINALIZABLE: u64 = 50;
 
-pub(super) fn finalizing(signs: &Signs, looks: &Looks) -> Option<String> {
-    let stuck = looks.taken.iter().flat_map(|taken| &taken.report.findings);
+pub(super) fn finalizing(signs: &Signs, looks: &[Look]) -> Option<String> {
+    let stuck = looks.iter().flat_map(|look| &look.found);
     if stuck
-        .map(|finding| crate::rules::illness(&finding.id))
+        .map(|finding| judgement::illness(&finding.id))
         .any(|id| ["blocked-forever", "deadlock"].contains(&id))
     {
         return Some("threads are stuck, and the finalizer may be one of them".to_owned());
     }
-    let told = signs.told().and_then(|told| told.heap.as_ref()).map_or(0, |heap| heap.finalization_count);
+    let told =
+        signs.runtime.as_ref().and_then(|told| told.heap.as_ref()).map_or(0, |heap| heap.finalization_count);
     let waiting = told.max(signs.waiting_for_finalizer.unwrap_or(0));
     (waiting >= FINALIZABLE).then(|| format!("{waiting} objects waited for their finalizer"))
 }
@@ -216,8 +218,8 @@ pub(super) fn finalizing(signs: &Signs, looks: &Looks) -> Option<String> {
 /// Pinned objects, or handles, from which it is worth knowing whose.
 const PINNED: u32 = 500;
 
-pub(super) fn pinned(signs: &Signs, _: &Looks) -> Option<String> {
-    let heap = signs.told()?.heap.as_ref()?;
+pub(super) fn pinned(signs: &Signs, _: &[Look]) -> Option<String> {
+    let heap = signs.runtime.as_ref()?.heap.as_ref()?;
     (heap.pinned_objects >= PINNED)
         .then(|| format!("a collection met {} pinned objects", heap.pinned_objects))
 }
@@ -225,9 +227,9 @@ pub(super) fn pinned(signs: &Signs, _: &Looks) -> Option<String> {
 /// Large objects, in bytes, from which holes between them matter.
 const LARGE_OBJECTS: f64 = 50e6;
 
-pub(super) fn large_objects(signs: &Signs, _: &Looks) -> Option<String> {
-    let told = signs.told()?;
-    let counted = told.counter("loh-size").map_or(0.0, crate::signs::Values::last);
+pub(super) fn large_objects(signs: &Signs, _: &[Look]) -> Option<String> {
+    let told = signs.runtime.as_ref()?;
+    let counted = told.counter("loh-size").map_or(0.0, Values::last);
     let large = counted.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
     let large = large.max(signs.large.last() as f64);
     (large >= LARGE_OBJECTS).then(|| format!("there are {} of large objects", bytes(large)))
@@ -236,40 +238,28 @@ pub(super) fn large_objects(signs: &Signs, _: &Looks) -> Option<String> {
 /// A heap, in bytes, of which duplicates may be a part that matters.
 const LARGE_HEAP: f64 = 15e6;
 
-pub(super) fn large_heap(signs: &Signs, _: &Looks) -> Option<String> {
-    let heap = signs.told()?.lasting_bytes()?;
+pub(super) fn large_heap(signs: &Signs, _: &[Look]) -> Option<String> {
+    let heap = signs.runtime.as_ref()?.lasting_bytes()?;
     (heap >= LARGE_HEAP).then(|| format!("the heap has {}", bytes(heap)))
 }
 
-pub(super) fn calling(signs: &Signs, _: &Looks) -> Option<String> {
-    let (_, sockets) = signs.system.as_ref().map_or((0, 0), crate::signs::System::opened);
+pub(super) fn calling(signs: &Signs, _: &[Look]) -> Option<String> {
+    let (_, sockets) = signs.system.as_ref().map_or((0, 0), judgement::signs::System::opened);
     if sockets >= NEW_DESCRIPTORS {
         return Some(format!("{sockets} more sockets are open than at the start"));
     }
-    let calls = &signs.calls;
-    for (kind, tally) in [(Kind::Http, &calls.http), (Kind::Database, &calls.commands)] {
+    let tallies = &signs.calls;
+    for (kind, tally) in [(CallsKind::Http, &tallies.http), (CallsKind::Database, &tallies.commands)] {
         if tally.is_failing() {
-            return Some(format!("{} of {} {} failed", tally.failed, tally.ended, kind.calls()));
+            return Some(format!("{} of {} {} failed", tally.failed, tally.ended, calls(kind)));
         }
-        let slow = tally.slow_at_once(calls.window_ns());
+        let slow = tally.slow_at_once(tallies.window_ns());
         if slow >= SLOW_CALLS {
-            return Some(format!("{} {} took a second or longer", tally.slow, kind.calls()));
+            return Some(format!("{} {} took a second or longer", tally.slow, calls(kind)));
         }
     }
     let seconds = mean_call_seconds(signs)?;
     (seconds >= SLOW_CALL).then(|| format!("outgoing HTTP calls took {seconds:.1} s on average"))
-}
-
-/// How long outgoing HTTP calls take on average: those under way at a time, divided by those begun per second.
-pub(crate) fn mean_call_seconds(signs: &Signs) -> Option<f64> {
-    let told = signs.told()?;
-    let under_way = told.http_counter("current-requests")?.mean();
-    let begun = told.http_counter("requests-started-rate")?.mean();
-    if under_way <= 0.0 {
-        return None;
-    }
-    // Nothing begun: each takes longer than the window.
-    Some(if begun > 0.0 { under_way / begun } else { told.window.as_secs_f64() })
 }
 
 /// Events with stacks that are enough to tell whose they are: a share of a half within 3 per cent. Each costs the target 10 to 20 us, so
@@ -290,7 +280,7 @@ pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
         "contention" => told.rate(told.lock_waits),
         _ => 0.0,
     };
-    let Some(told) = signs.told() else { return seconds };
+    let Some(told) = signs.runtime.as_ref() else { return seconds };
     let collections = (look == "allocations").then(|| told.rate(told.gc_pauses.count));
     shortened(seconds, rate(told), collections)
 }

@@ -8,12 +8,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
-use model::{Report, WindowEnd};
-use profilers::{Control, Engine, ProfilerError, Run, Settings, SharedCode, Spec, Stop};
+use judgement::Signs;
+use model::{Finding, WindowEnd};
+use profilers::{Answered, Control, Engine, ProfilerError, Run, Settings, SharedCode, Spec, Stop};
 
-use super::{ALLOW_PAUSE, Called, Lane, Leave, Look, Looks, STEPS, Step, Taken};
+use super::{ALLOW_PAUSE, Called, Lane, Leave, Looks, STEPS, Step, Taken};
 use crate::clock::{Clock, DEEPER, Reins};
-use crate::signs::{FAULT, SHARE_NAMESPACE, Signs, Unseen};
+use crate::signs::{FAULT, SHARE_NAMESPACE, Unseen, Vitals};
 use crate::words::counted;
 
 /// The least that a look is given; it is not begun with less.
@@ -47,7 +48,7 @@ struct Outcome {
     spec: &'static Spec,
     why: String,
     /// The error of the outer one says why it was not begun.
-    result: Result<Result<Report, ProfilerError>, String>,
+    result: Result<Result<Answered, ProfilerError>, String>,
     took: Duration,
     /// Whether it was asked to end before it was done.
     cut_short: bool,
@@ -132,7 +133,7 @@ impl Looks {
     /// Takes the looks that the signs call for.
     pub fn take(
         process: &DotnetProcess,
-        signs: &Signs,
+        vitals: &Vitals,
         leave: Leave,
         clock: &Clock,
         control: &dyn Control,
@@ -143,9 +144,14 @@ impl Looks {
             leave,
             clock: clock.clone(),
             handed_on: Arc::default(),
-            compiles: leave.deep || signs.told().is_none_or(|told| told.compiled_rate() > HARDLY_COMPILES),
+            compiles: leave.deep
+                || vitals
+                    .signs
+                    .runtime
+                    .as_ref()
+                    .is_none_or(|runtime| runtime.compiled_rate() > HARDLY_COMPILES),
         };
-        let called = looks.choose(process, signs, leave, &[Lane::Beside, Lane::Agent]);
+        let called = looks.choose(process, vitals, leave, &[Lane::Beside, Lane::Agent]);
         if called.iter().any(|called| called.profiler.spec().id == TOLD_FIRST) {
             let mut handed_on = visitor.handed_on.lock().unwrap_or_else(PoisonError::into_inner);
             handed_on.code_comes = Some(Instant::now() + CODE_COMES);
@@ -159,9 +165,9 @@ impl Looks {
         let ended = looks.gather(&visitor, lanes, control, ("closer look", "closer looks"));
         looks.spent.0 = begin.elapsed();
         if !ended || clock.is_ended_early() {
-            looks.leave_out(signs, if ended { ENDED_EARLY } else { "no time was left" });
+            looks.leave_out(&vitals.signs, if ended { ENDED_EARLY } else { "no time was left" });
         } else {
-            let heap = looks.choose(process, signs, leave, &[Lane::Heap]);
+            let heap = looks.choose(process, vitals, leave, &[Lane::Heap]);
             looks.gather(&visitor, vec![(heap, 0)], control, ("look at the heap", "looks at the heap"));
             looks.spent.1 = begin.elapsed().saturating_sub(looks.spent.0);
         }
@@ -172,7 +178,7 @@ impl Looks {
     /// Names the looks at the heap that will not be taken.
     fn leave_out(&mut self, signs: &Signs, why: &str) {
         let heap = STEPS.iter().filter(|step| step.lane == Lane::Heap);
-        let called = heap.filter(|step| (step.called)(signs, self).is_some());
+        let called = heap.filter(|step| (step.called)(signs, &self.seen).is_some());
         let unseen: Vec<Unseen> = called.map(|step| no_time(step, why)).collect();
         self.unseen.extend(unseen);
     }
@@ -238,13 +244,15 @@ impl Looks {
     fn keep(&mut self, outcome: Outcome) {
         let Outcome { step, spec, why, result, took, cut_short } = outcome;
         match result {
-            Ok(Ok(report)) => {
+            Ok(Ok(Answered { report, facts })) => {
                 let is_cancelled = report.window.end == WindowEnd::Cancelled;
                 if cut_short || is_cancelled {
                     self.unseen.push(no_time(step, if cut_short { CUT_SHORT } else { ENDED_EARLY }));
                 }
                 let cut_short = cut_short || is_cancelled;
-                self.taken.push(Taken { id: spec.id, why, report, took, cut_short });
+                let found = report.findings.iter().map(Finding::observed).collect();
+                self.seen.push(judgement::Look { id: spec.id.to_owned(), found, facts, cut_short });
+                self.taken.push(Taken { id: spec.id, why, report, took });
             }
             Ok(Err(_)) if cut_short => self.unseen.push(no_time(step, CUT_SHORT)),
             Ok(Err(error)) => self.unseen.push(failed(step, spec, &error)),
@@ -314,17 +322,14 @@ fn look(
     leave: Leave,
     duration: Duration,
     control: &dyn Control,
-) -> Result<Report, ProfilerError> {
+) -> Result<Answered, ProfilerError> {
     let spec = called.profiler.spec();
     let takes_leave = spec.parameters.iter().any(|parameter| parameter.name == ALLOW_PAUSE);
     let pause = (leave.long_pauses && takes_leave).then_some("allow-pause=yes");
     let settings = Settings::new(spec, called.step.set.iter().copied().chain(pause)).unwrap_or_default();
     let settings = settings.with_redaction(leave.redaction);
     let run = Run { process, settings: &settings, duration, control };
-    match called.step.look {
-        Look::Profiler(_) => profilers::run(called.profiler, &run),
-        Look::Own(_) => profilers::run_unlisted(called.profiler, &run),
-    }
+    profilers::ask(called.profiler, &run)
 }
 
 fn failed(step: &Step, spec: &Spec, error: &ProfilerError) -> Unseen {

@@ -51,7 +51,7 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let progress = Progress::begin(screen, &format!("checkup: examining {} (pid {pid})", process.name));
     let control = UserControl { interrupt: &interrupt, progress: &progress, session: None };
     let leave = Leave { redaction: redaction::chosen(), ..Leave::default() };
-    let checkup::Examined { report, stragglers } = checkup::examine(&process, leave, &control);
+    let checkup::Examined { report, stragglers, .. } = checkup::examine(&process, leave, &control);
     progress.end();
     say(&reports::terminal::render(&report, &screen.report_style()))?;
 

@@ -45,6 +45,7 @@ pub(super) fn answer(allocated: &Allocated, about: &About, settings: &Settings) 
         cost: about.cost.clone(),
         measured: about.measured,
         end: about.end,
+        ..Answer::default()
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use facts::{Caller, Fact};
 use model::{
     Body, Cell, Column, Confidence, Cost, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
-    WindowEnd, format_duration,
+    WindowEnd, awaited_by, format_duration,
 };
 
 use super::collect::{Shortcoming, Spent};
@@ -22,8 +23,6 @@ const MOST_OF_IT: f64 = 50.0;
 const BUSY: f64 = 50.0;
 /// Fewer looks prove nothing.
 const LEAST_LOOKS: u64 = 20;
-/// Callers of a method that are named in the table.
-const MOST_CALLERS: usize = 3;
 /// Deepest path that is shown.
 const DEEPEST: usize = 200;
 
@@ -60,6 +59,7 @@ pub(super) fn answer(paths: &Paths, about: About, settings: &Settings) -> Answer
         cost: about.cost,
         measured: about.measured,
         end: about.end,
+        ..Answer::default()
     }
 }
 
@@ -136,20 +136,21 @@ fn methods(paths: &Paths) -> Vec<Row<'_>> {
     rows
 }
 
-/// `Shop.Quote 75 %, Shop.Audit 25 %`.
-fn callers(row: &Row<'_>) -> String {
+/// Who awaits a method, most of its time first.
+fn awaiting(row: &Row<'_>) -> Vec<Caller> {
     let all: u64 = row.callers.values().sum();
     let mut callers: Vec<_> = row.callers.iter().filter(|(_, cpu)| **cpu > 0).collect();
     callers.sort_by(|(a, few), (b, many)| many.cmp(few).then(a.cmp(b)));
-    let shown = callers
-        .iter()
-        .take(MOST_CALLERS)
-        .map(|(caller, cpu)| format!("{} {:.0} %", caller.unwrap_or("nobody"), percent(**cpu, all)));
-    let mut shown: Vec<String> = shown.collect();
-    if callers.len() > MOST_CALLERS {
-        shown.push(format!("{} others", callers.len() - MOST_CALLERS));
-    }
-    shown.join(", ")
+    let caller = |(method, cpu): (&Option<&str>, &u64)| Caller {
+        method: method.map(str::to_owned),
+        percent: percent(*cpu, all),
+    };
+    callers.into_iter().map(caller).collect()
+}
+
+/// `Shop.Quote 75 %, Shop.Audit 25 %`.
+fn callers(row: &Row<'_>) -> String {
+    awaited_by(&awaiting(row))
 }
 
 fn summary(rows: &[Row<'_>], paths: &Paths, total: &Spent, about: &About) -> String {
@@ -300,6 +301,7 @@ fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
             percent_words(of_core)
         ),
     )
+    .fact(Fact::AwaitedBy { method: None, callers: awaiting(first) })
     .evidence("Awaited by", callers(first));
     Some(
         finding

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use facts::{Fact, LockWait, LookFacts};
 use model::{
     Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, WindowEnd,
     format_duration,
@@ -11,7 +12,7 @@ use model::{
 use super::named::{AllWaited, Owners, Waited};
 use crate::Settings;
 use crate::about::About;
-use crate::blame::{method, own_frame, own_place, place};
+use crate::blame::{is_own, method, own_frame, place};
 use crate::profiler::Answer;
 use crate::ratio::{count_words, fraction, nanos, per_second, percent, rate_words, share_words};
 use crate::stack_section::stack_section;
@@ -54,7 +55,18 @@ pub(super) fn answer(waited: &AllWaited, about: &About, settings: &Settings) -> 
         cost: about.cost.clone(),
         measured: about.measured,
         end: about.end,
+        facts: LookFacts { lock: longest_wait(waited, about), ..LookFacts::default() },
     }
+}
+
+/// Waits for the lock that was waited for longest.
+fn longest_wait(waited: &AllWaited, about: &About) -> Option<LockWait> {
+    let lock = waited.locks.first()?;
+    Some(LockWait {
+        waited_ns: lock.all.ns,
+        percent: percent(lock.all.ns, nanos(about.measured)),
+        place: main_place(lock).filter(|frame| is_own(frame)).cloned(),
+    })
 }
 
 fn words(nanoseconds: u64) -> String {
@@ -173,6 +185,8 @@ fn finding(lock: &Waited, known_by: Owners, about: &About) -> Finding {
     let mut advice = "Do less while the lock is held: move slow work out of it.".to_owned();
     if let Some((own, most, weight)) = main_owner(lock) {
         let share = share_words(most, weight);
+        finding = finding.fact(Fact::names([own.name.clone()]));
+        let own = place(own);
         finding = if known_by == Owners::Sampled {
             advice = format!("Do less while the lock is held: its owner is in {own}.");
             finding.evidence("Owner meanwhile", format!("in {own} ({share} of {weight} samples)"))
@@ -188,14 +202,15 @@ fn finding(lock: &Waited, known_by: Owners, about: &About) -> Finding {
 }
 
 /// The place of the program's own code where owners are found most, with its weight and that of all places.
-fn main_owner(lock: &Waited) -> Option<(String, u64, u64)> {
-    let mut places: BTreeMap<String, u64> = BTreeMap::new();
+fn main_owner(lock: &Waited) -> Option<(&Frame, u64, u64)> {
+    let mut places: BTreeMap<String, (Option<&Frame>, u64)> = BTreeMap::new();
     for (frames, weight) in &lock.owners {
-        *places.entry(own_place(frames).unwrap_or_default()).or_default() += weight;
+        let own = own_frame(frames);
+        places.entry(own.map(place).unwrap_or_default()).or_insert((own, 0)).1 += weight;
     }
-    let all = places.values().sum();
-    let (own, most) =
-        places.into_iter().filter(|(own, _)| !own.is_empty()).max_by_key(|(_, weight)| *weight)?;
+    let all = places.values().map(|(_, weight)| weight).sum();
+    let known = places.into_values().filter_map(|(own, weight)| Some((own?, weight)));
+    let (own, most) = known.max_by_key(|(_, weight)| *weight)?;
     Some((own, most, all))
 }
 

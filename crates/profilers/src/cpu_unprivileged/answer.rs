@@ -90,6 +90,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         cost: Cost { target_cpu_ns: Some(cpu.ours), ..collected.cost.clone() },
         measured: collected.measured,
         end: collected.end,
+        ..Answer::default()
     }
 }
 

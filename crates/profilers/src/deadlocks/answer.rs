@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use facts::{LookFacts, StillThread};
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Stack, Stacks, Table, ThreadId, Unit,
-    format_duration,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Section, Severity, Stack, Stacks, Table, ThreadId,
+    Unit, format_duration,
 };
 
 use super::judge::{BlockedPool, Deadlock, Held, Letters, Orphan, Verdict};
@@ -40,7 +41,14 @@ pub(super) fn answer(watched: &Watched, verdict: &Verdict, about: About, setting
     let pool = verdict.pool.as_ref().and_then(|pool| pool_stack(watched, pool));
     sections.extend(stacks(watched, &shown, pool, top));
     let notes = notes(watched, verdict);
-    about.into_answer(summary(watched, verdict), findings, sections, notes)
+    let still = shown.iter().filter_map(|thread| still_thread(watched, *thread)).collect();
+    let facts = LookFacts { still, ..LookFacts::default() };
+    Answer { facts, ..about.into_answer(summary(watched, verdict), findings, sections, notes) }
+}
+
+fn still_thread(watched: &Watched, thread: ThreadId) -> Option<StillThread> {
+    let seen = watched.named(thread)?;
+    Some(StillThread { id: thread.0, frames: seen.frames.iter().map(|frame| Frame::clone(frame)).collect() })
 }
 
 /// A thread of the table.
@@ -96,6 +104,7 @@ impl Parts<'_> {
             finding =
                 finding.evidence("Has a time limit", format!("{who}: gives up by itself after a while"));
         }
+        let finding = self.about(finding, &[ring.as_slice(), found.cycle.behind.as_slice()].concat());
         let finding = self.culprit(finding, ring.first().copied());
         self.findings.push(
             finding
@@ -123,6 +132,7 @@ impl Parts<'_> {
         let finding = finding
             .evidence("Waiting", words::threads(self.watched, &found.waiting))
             .evidence("Not moved for", self.still(&found.waiting));
+        let finding = self.about(finding, &found.waiting);
         let finding = self.culprit(finding, found.waiting.first().copied());
         self.findings.push(
             finding
@@ -150,6 +160,7 @@ impl Parts<'_> {
             .evidence("Its holder", format!("{why}{limit}{}", place.unwrap_or_default()))
             .evidence("Waiting", words::threads(self.watched, &found.waiting))
             .evidence("Not moved for", self.still(&[&[found.owner], found.waiting.as_slice()].concat()));
+        let finding = self.about(finding, &[&[found.owner], found.waiting.as_slice()].concat());
         let finding = self.culprit(finding, Some(found.owner));
         self.findings.push(
             finding
@@ -197,6 +208,16 @@ impl Parts<'_> {
             Cell::from(waiting as u64),
         ]);
         finding.evidence(format!("Lock {letter}"), text)
+    }
+
+    /// The threads that a finding is about, where they are and what their locks are.
+    fn about(&self, finding: Finding, threads: &[ThreadId]) -> Finding {
+        let own = threads.iter().filter_map(|thread| self.watched.named(*thread)?.own_frame());
+        let locks = threads.iter().filter_map(|thread| self.watched.locks.get(thread));
+        let locks = locks.flat_map(|lock| lock.class.iter().chain(&lock.fields));
+        let names: BTreeSet<String> = own.map(|frame| frame.name.clone()).chain(locks.cloned()).collect();
+        let ids = threads.iter().map(|thread| thread.0);
+        finding.fact(Fact::threads(ids)).fact(Fact::names(names))
     }
 
     /// The program's method that a thread is in.

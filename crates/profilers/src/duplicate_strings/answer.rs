@@ -1,6 +1,6 @@
 //! From strings to an answer.
 
-use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, TargetText, Unit};
+use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, TargetText, Unit};
 
 use super::{Duplicate, Seen};
 use crate::Settings;
@@ -85,6 +85,7 @@ fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
             finding.evidence("String", format!("{} ({copies} times, {bytes} wasted)", text(worst, settings)));
     }
     if let Some(held) = seen.held.first() {
+        finding = finding.fact(Fact::names(held.names.iter().cloned()));
         finding = finding.evidence("Held by", format!("{}: {} copies", held.path, count_words(held.copies)));
     }
     if let Some(culprit) = seen.held.iter().find_map(|held| held.culprit.clone()) {

@@ -12,7 +12,7 @@ use heap_graph::{HeapGraph, NodeId, ShortestPaths, shapes_to};
 use model::{Culprit, WindowEnd};
 
 use crate::about::About;
-use crate::heap::holders::{culprit, path_words};
+use crate::heap::holders::{culprit, path_names, path_words};
 use crate::heap::memory::{Inside, Outside, size_on_heap};
 use crate::heap::{self, ALLOW_PAUSE};
 use crate::inside;
@@ -57,6 +57,8 @@ static SPEC: Spec = Spec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     path: String,
+    /// The fields and types of the path, by their full names.
+    names: Vec<String>,
     copies: u64,
     culprit: Option<Culprit>,
 }
@@ -210,6 +212,7 @@ fn held(
     let shapes = shapes_to(graph, paths, nodes, limit);
     let ways = shapes.shapes.iter().map(|shape| Held {
         path: path_words(graph, shape),
+        names: path_names(graph, shape),
         copies: shape.objects,
         culprit: culprit(graph, shape),
     });

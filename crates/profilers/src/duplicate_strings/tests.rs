@@ -32,6 +32,7 @@ fn about() -> About {
 fn held(path: &str, copies: u64) -> Held {
     Held {
         path: path.to_owned(),
+        names: vec!["Shop.Cache.items".to_owned()],
         copies,
         culprit: Some(Culprit::new(CulpritKind::Field, "Shop.Cache.items")),
     }

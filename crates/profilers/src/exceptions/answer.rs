@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Redaction, Section, Severity, Table, Unit, WindowEnd,
-    format_duration,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Redaction, Section, Severity, Table, Unit,
+    WindowEnd, format_duration,
 };
 
 use super::watch::{Fatal, Thrown, Throws};
@@ -41,6 +41,7 @@ pub(super) fn answer(thrown: &Thrown, about: &About, settings: &Settings) -> Ans
         cost: about.cost.clone(),
         measured: about.measured,
         end: about.end,
+        ..Answer::default()
     }
 }
 
@@ -241,7 +242,8 @@ fn storm_finding(
     if let Some(frame) = throwing_frame(worst.frames)
         && !is_own(frame)
     {
-        finding = finding.evidence("Thrown inside", frame.name.clone());
+        finding =
+            finding.fact(Fact::names([frame.name.clone()])).evidence("Thrown inside", frame.name.clone());
     }
     let message =
         thrown.messages.iter().find(|said| said.type_name == worst.type_name && said.place == worst.place);

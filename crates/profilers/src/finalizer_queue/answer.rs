@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, format_duration};
 
 use super::look::{Finalizer, Seen, Spent};
 use crate::Settings;
@@ -65,6 +65,7 @@ pub(super) fn answer(seen: &Seen, spent: Spent, settings: &Settings) -> Answer {
         cost: spent.cost,
         measured: spent.measured,
         end: spent.end,
+        ..Answer::default()
     }
 }
 
@@ -113,7 +114,11 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
     }
     if let Some(thread) = thread {
         let at = thread.at.as_ref().map_or(String::new(), |at| format!(" in {}", blame::place(at)));
-        finding = finding.evidence("Thread", format!("{} {}{at}", thread.tid, thread.doing));
+        let names = thread.at.iter().chain(&thread.runs).map(|frame| frame.name.clone());
+        finding = finding
+            .fact(Fact::threads([thread.tid]))
+            .fact(Fact::names(names))
+            .evidence("Thread", format!("{} {}{at}", thread.tid, thread.doing));
     }
     finding = match verdict {
         Verdict::Blocked => finding.evidence(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use facts::{Fact, FullCollection, LookFacts, PauseCause};
 use model::{
     Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, format_duration,
 };
@@ -61,7 +62,20 @@ pub(super) fn answer(paused: &Paused, about: &About, settings: &Settings) -> Ans
         cost: about.cost.clone(),
         measured: about.measured,
         end: about.end,
+        facts: LookFacts { full_collection: longest_full(paused), ..LookFacts::default() },
     }
+}
+
+/// The longest full collection that stopped the program from its begin to its end, and who makes collections necessary.
+fn longest_full(paused: &Paused) -> Option<FullCollection> {
+    let full = paused.pauses.iter().filter(|pause| cause(pause).is_full() && pause.style == Style::Blocking);
+    let ns = full.map(|pause| pause.total_ns).max()?;
+    let all: Vec<&GcPause> = paused.pauses.iter().collect();
+    Some(FullCollection { ns, place: culprit(paused, &all).filter(|frame| is_own(frame)).cloned() })
+}
+
+fn cause(pause: &GcPause) -> PauseCause {
+    PauseCause::Collection { generation: pause.generation, blocking: pause.style == Style::Blocking }
 }
 
 fn lengths<'a>(pauses: impl IntoIterator<Item = &'a GcPause>) -> Lengths {
@@ -240,6 +254,7 @@ fn long_pauses(paused: &Paused, pauses: &[&GcPause], about: &About, long_ns: u64
         format!("Pauses of {} and more", words(long_ns)),
         format!("{} in {}, {} together", long.len(), words(nanos(about.measured)), words(lengths.total)),
     )
+    .fact(Fact::LongestPause { cause: cause(longest), ns: longest.total_ns })
     .evidence("Longest", format!("{}, {}", kind_words(longest), reason_words(longest.reason)));
     let stopping = long.iter().map(|pause| pause.stopping_ns).max().unwrap_or(0);
     if stopping * 2 > longest.total_ns {
@@ -288,6 +303,7 @@ fn induced(paused: &Paused, induced: &[&GcPause], about: &About) -> Option<Findi
             count_words(paused.pauses.len() as u64),
         ),
     )
+    .fact(Fact::LongestPause { cause: cause(longest_of(induced)?), ns: lengths.longest() })
     .evidence("Longest", format!("{}, {}", words(lengths.longest()), kind_words(longest_of(induced)?)))
     .advice(if matters {
         "Remove the call to GC.Collect: the collector knows better when it is worthwhile."

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
+    Body, Cell, Column, Confidence, Culprit, CulpritKind, Fact, Finding, Section, Severity, Table, Unit,
     format_duration,
 };
 use runtime_events::handle::HandleKind;
@@ -92,6 +92,7 @@ fn leaks(seen: &Seen, least: u64) -> Vec<Finding> {
             )
             .evidence("There now", count_words(seen.population.count(kind)));
         if let Some(row) = seen.population.of(kind).next() {
+            finding = finding.fact(Fact::names([row.type_name.clone()]));
             finding = finding.evidence("Most are to", type_words(row));
         }
         let row = seen.population.of(kind).next();
@@ -129,6 +130,7 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
         finding = finding.culprit(culprit);
     }
     if let Some(row) = rows.first() {
+        finding = finding.fact(Fact::names([row.type_name.clone()]));
         finding = finding.evidence("Most are", type_words(row));
     }
     if in_the_way.is_some() {

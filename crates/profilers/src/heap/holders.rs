@@ -39,6 +39,13 @@ pub(crate) fn path_words(graph: &HeapGraph, shape: &PathShape) -> String {
     words.join(" > ")
 }
 
+/// The fields and types of a path, by their full names.
+pub(crate) fn path_names(graph: &HeapGraph, shape: &PathShape) -> Vec<String> {
+    let steps = shape.steps.split_last().map_or(&[][..], |(_, before)| before);
+    let types = steps.iter().map(|step| graph.type_info(step.type_id).name.to_string());
+    graph.root(shape.root).name.map(str::to_owned).into_iter().chain(types).collect()
+}
+
 /// Whom to name for what a path leads to: the static field that it starts at, else the nearest type on it that is not
 /// .NET's own.
 pub(crate) fn culprit(graph: &HeapGraph, shape: &PathShape) -> Option<Culprit> {

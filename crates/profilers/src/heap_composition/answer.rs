@@ -1,5 +1,6 @@
 //! From what was seen to an answer.
 
+use facts::LookFacts;
 use heap_graph::Generation;
 use model::{Body, Cell, Column, Section, Table, Unit};
 
@@ -40,6 +41,7 @@ pub(super) fn answer(seen: &Composition, settings: &Settings) -> Answer {
         cost: seen.cost.clone(),
         measured: seen.measured,
         end: seen.end,
+        facts: LookFacts { saw_objects: settings.choice("graph") != "no", ..LookFacts::default() },
     }
 }
 

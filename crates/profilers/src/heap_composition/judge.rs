@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heap_graph::Generation;
-use model::{Confidence, Finding, Severity};
+use model::{Confidence, Fact, Finding, Severity};
 
 use super::causes::{Holes, Pins};
 use super::layout::Layout;
@@ -131,6 +131,7 @@ fn large_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
             ),
         );
         if let Some((name, objects, _)) = found.types.first() {
+            finding = finding.fact(Fact::names([name.to_string()]));
             finding = finding.evidence("Between them", format!("{} {name}", count_words(*objects)));
         }
     }
@@ -185,6 +186,8 @@ fn pinning(seen: &Composition, title: String, size: String) -> Finding {
         finding = finding.evidence("Pinned", format!("{} objects at the last collection", count_words(met)));
     }
     if let Some(pins) = seen.causes.as_ref().and_then(|causes| causes.pins.first()) {
+        let held_by = pins.holder.iter().map(|(holder, _)| holder.to_string());
+        finding = finding.fact(Fact::names(held_by.chain([pins.type_name.to_string()])));
         let holder = match &pins.holder {
             Some((holder, _)) => format!("held by {holder}"),
             None => "held by nothing but its handle".to_owned(),

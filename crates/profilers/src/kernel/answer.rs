@@ -1,5 +1,6 @@
 //! Analysing: from what was recorded to an answer.
 
+use facts::LookFacts;
 use kernel_collector::{Recorded, RecordedProcess};
 use model::{Cost, Section, WindowEnd};
 use perf_sampler::KernelSide;
@@ -40,6 +41,7 @@ pub(super) struct Said {
     pub(super) findings: Vec<model::Finding>,
     pub(super) sections: Vec<Section>,
     pub(super) notes: Vec<String>,
+    pub(super) facts: LookFacts,
 }
 
 pub(super) fn answer(
@@ -59,12 +61,13 @@ pub(super) fn answer(
             cost: Cost::default(),
             measured,
             end,
+            ..Answer::default()
         };
     };
     let mut view = View::of(process);
     let all = settle(&mut view, recorded.granted.kernel, end);
     let case = Case { recorded, process, view, all, window: nanos(measured), settings };
-    let Said { summary, findings, mut sections, mut notes } = match picture {
+    let Said { summary, findings, mut sections, mut notes, facts } = match picture {
         Picture::Cpu => cpu::say(&case),
         Picture::OffCpu => off_cpu::say(&case),
         Picture::Both => both::say(&case),
@@ -80,6 +83,7 @@ pub(super) fn answer(
         cost: quality::cost(picture, recorded, process),
         measured,
         end,
+        facts,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use facts::LookFacts;
 use model::{Body, Cell, Column, Section, Table, Unit};
 use stacks::StackKey;
 
@@ -27,7 +28,7 @@ pub(super) fn say(case: &Case<'_>) -> Said {
     findings.extend(waiting.findings());
     let mut notes = cpu::notes(case);
     notes.extend(waiting.idle_note());
-    Said { summary: picture.summary(&running), findings, sections, notes }
+    Said { summary: picture.summary(&running), findings, sections, notes, facts: LookFacts::default() }
 }
 
 /// What a thread did.

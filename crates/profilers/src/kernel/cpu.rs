@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
+use facts::LookFacts;
 use model::{Body, Cell, Column, Finding, Section, Table, ThreadId, Unit};
 use perf_sampler::KernelSide;
 use stacks::StackKey;
 
 use super::answer::{Case, Said};
 use super::kinds::{Kind, kind};
-use super::places::{paths, places};
+use super::places::{heaviest_paths, path_section, places};
 use super::quality::measured;
 use super::view::{by_stack, by_whole};
 use crate::hot_method::{CpuTime, Row, Turns, time};
@@ -19,11 +20,13 @@ use crate::sampling::Framework;
 pub(super) fn say(case: &Case<'_>) -> Said {
     let running = Running::of(case);
     let mut sections = vec![running.methods()];
-    sections.extend(paths(&case.view.calls, &running.stacks, "Hottest paths through your code"));
+    let hottest = heaviest_paths(&case.view.calls, &running.stacks);
+    sections.extend(path_section(hottest.clone(), "Hottest paths through your code"));
     sections.push(kinds(case));
     sections.push(threads(case));
     sections.push(running.tree());
-    Said { summary: running.summary(), findings: running.findings(), sections, notes: notes(case) }
+    let facts = LookFacts { running: hottest, ..LookFacts::default() };
+    Said { summary: running.summary(), findings: running.findings(), sections, notes: notes(case), facts }
 }
 
 /// Running threads of a case.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+use facts::LookFacts;
 use model::{Body, Cell, Column, Finding, Section, Table, Unit, format_duration};
 use stacks::StackKey;
 
@@ -30,7 +31,8 @@ pub(super) fn say(case: &Case<'_>) -> Said {
     sections.push(waiting.tree());
     let mut notes: Vec<String> = waiting.idle_note().into_iter().collect();
     notes.extend(waiting.ready_note());
-    Said { summary: waiting.summary(), findings: waiting.findings(), sections, notes }
+    let (summary, findings) = (waiting.summary(), waiting.findings());
+    Said { summary, findings, sections, notes, facts: LookFacts::default() }
 }
 
 /// Waiting threads of a case.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use model::{Frame, Section, Unit};
+use model::{Frame, Section, Stack, Unit};
 use stacks::StackKey;
 
 use crate::blame;
 use crate::sampling::{Calls, MethodId};
-use crate::stack_section::stack_section;
+use crate::stack_section::{heaviest, section_of};
 
 /// Paths of a report.
 const MOST_PATHS: u64 = 3;
@@ -36,9 +36,17 @@ pub(super) fn places(calls: &Calls, times: &HashMap<StackKey, u64>) -> HashMap<M
 }
 
 /// The heaviest paths through the program's own code, each with the framework method that it ends in.
+pub(super) fn heaviest_paths(calls: &Calls, times: &HashMap<StackKey, u64>) -> Vec<Stack> {
+    heaviest(times.iter().map(|(stack, ns)| (*ns, path(calls, *stack))), MOST_PATHS)
+}
+
+/// The same as a section.
 pub(super) fn paths(calls: &Calls, times: &HashMap<StackKey, u64>, title: &str) -> Option<Section> {
-    let paths = times.iter().map(|(stack, ns)| (*ns, path(calls, *stack)));
-    stack_section("paths", title, Unit::Nanoseconds, paths, MOST_PATHS)
+    path_section(heaviest_paths(calls, times), title)
+}
+
+pub(super) fn path_section(paths: Vec<Stack>, title: &str) -> Option<Section> {
+    section_of("paths", title, Unit::Nanoseconds, paths)
 }
 
 fn path(calls: &Calls, stack: StackKey) -> Vec<Frame> {

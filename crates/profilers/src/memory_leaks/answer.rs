@@ -1,10 +1,11 @@
 //! From what was seen to the report.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Node, Section, Severity, Table, Tree,
-    Unit, format_duration,
+    Body, Cell, Column, Confidence, Culprit, CulpritKind, Fact, Finding, Node, Section, Severity, Table,
+    Tree, Unit, format_duration,
 };
 
 use crate::Settings;
@@ -153,7 +154,7 @@ fn finding(leak: &Leak, seen: &Seen) -> Finding {
             Blamed::Method(name) => Culprit::new(CulpritKind::Method, name),
         },
     );
-    finding = finding.evidence("Growth", growth_words(leak, seen.window));
+    finding = finding.fact(Fact::names(names(leak))).evidence("Growth", growth_words(leak, seen.window));
     if !leak.swells {
         finding = finding.evidence("Objects", format!("{} (look by look)", objects.join(", ")));
     }
@@ -170,6 +171,21 @@ fn finding(leak: &Leak, seen: &Seen) -> Finding {
     }
     finding = finding.evidence("Path", path(leak)).evidence("Why", why);
     leak.kind.advice(leak).into_iter().fold(finding, Finding::advice)
+}
+
+/// What a leak is about beside its culprit: what is added, and the way to it.
+fn names(leak: &Leak) -> BTreeSet<String> {
+    let of_kind: &[&String] = match &leak.kind {
+        Kind::EventHandlers { event, subscriber } => &[event, subscriber],
+        Kind::Async { method: Some(method) } => &[method],
+        Kind::WeakTable { table: Some(table), key } => &[table, key],
+        Kind::WeakTable { table: None, key } => &[key],
+        Kind::Handles { of } => &[of],
+        _ => &[],
+    };
+    let way = leak.way.iter().flat_map(|step| &step.names);
+    let all = of_kind.iter().copied().chain([&leak.what]).chain(&leak.collection).chain(way);
+    all.cloned().collect()
 }
 
 fn title(leak: &Leak) -> String {

@@ -49,6 +49,8 @@ pub(super) enum Kind {
 pub(super) struct Step {
     /// The root or the type.
     pub(super) label: String,
+    /// The fields and types that it is, by their full names.
+    pub(super) names: Vec<String>,
     /// Objects there in the last look, and how many more than in the first.
     pub(super) objects: u64,
     pub(super) more: u64,
@@ -418,8 +420,16 @@ impl Judge<'_> {
                     }
                 }
             };
+            let names = match &place.what {
+                What::Root { name: Some(name), .. } => vec![name.to_string()],
+                What::Root { name: None, .. } => match kind {
+                    Kind::ThreadStatic { fields } => fields.clone(),
+                    _ => Vec::new(),
+                },
+                What::Type(name) => vec![name.to_string()],
+            };
             let objects = place.seen.last().map_or(0, |seen| seen.own.objects);
-            steps.push(Step { label, objects, more: place.more_objects() });
+            steps.push(Step { label, names, objects, more: place.more_objects() });
         }
         steps
     }

@@ -288,7 +288,12 @@ fn answered(seen: &Seen) -> Answer {
 
 #[test]
 fn the_report_is_as_users_know_it() {
-    let step = |label: &str, objects: u64, more: u64| Step { label: label.to_owned(), objects, more };
+    let step = |label: &str, objects: u64, more: u64| Step {
+        label: label.to_owned(),
+        names: vec![label.to_owned()],
+        objects,
+        more,
+    };
     let orders = Leak {
         kind: Kind::Collection,
         what: "Shop.Order".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, format_duration};
 
 use super::{Stop, Stopped, Why};
 use crate::Settings;
@@ -40,6 +40,7 @@ pub(super) fn answer(stopped: &Stopped, about: &About, settings: &Settings) -> A
         cost: about.cost.clone(),
         measured: about.measured,
         end: about.end,
+        ..Answer::default()
     }
 }
 
@@ -146,6 +147,7 @@ fn long_pauses(stopped: &Stopped, about: &About, long_ns: u64) -> Option<Finding
             words(lengths(long.iter().copied()).total)
         ),
     )
+    .fact(Fact::LongestPause { cause: longest.why.cause(), ns: longest.total_ns })
     .evidence("Longest", longest.why.words());
     if let Some(by) = &longest.by {
         finding = finding.evidence("By", by.clone());

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use diagnostics_ipc::{Level, Provider, TraceRequest};
 use event_session::Seen;
+use facts::PauseCause;
 use nettrace::ThreadId;
 use runtime_events::gc::SuspendReason;
 use runtime_events::{RuntimeEvent, keyword, provider};
@@ -127,6 +128,15 @@ impl Why {
             SuspendReason::CodeChange => Why::CodeChange,
             SuspendReason::Shutdown | SuspendReason::AppDomainShutdown => Why::Ending,
             _ => Why::Unspecified,
+        }
+    }
+
+    fn cause(self) -> PauseCause {
+        match self {
+            Why::Collection(generation, style) => {
+                PauseCause::Collection { generation, blocking: style == Style::Blocking }
+            }
+            _ => PauseCause::Other,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
     format_duration,
 };
 use task_graph::Leaf;
@@ -89,7 +89,8 @@ fn finding(seen: &Seen, group: &Group<'_>, least: usize) -> Option<Finding> {
         finding = finding.evidence("Growth", format!("{more} more within {window}"));
     }
     if let Some(chain) = group.chains.iter().max_by_key(|chain| chain.still) {
-        finding = finding.evidence("Chain", path(chain.methods()));
+        let names = chain.methods().iter().map(|frame| frame.name.clone());
+        finding = finding.fact(Fact::names(names)).evidence("Chain", path(chain.methods()));
     }
     let awaited = group.sum(|chain| chain.awaited);
     finding = match group.leaf {
@@ -140,6 +141,7 @@ fn circle_finding(seen: &Seen, circle: &[Frame]) -> Finding {
         Confidence::High,
         format!("{} async operations wait for each other and never end", circle.len()),
     )
+    .fact(Fact::names(circle.iter().map(|frame| frame.name.clone())))
     .evidence("Circle", path(circle))
     .evidence("Unmoved", format!("in both looks, {window} apart"))
     .advice("One of them must not await the other: hand over the result instead of the task, or await outside of it.");

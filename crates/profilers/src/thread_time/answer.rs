@@ -105,6 +105,7 @@ pub(super) fn answer(collected: &Collected, settings: &Settings) -> Answer {
         cost: collected.cost.clone(),
         measured: collected.measured,
         end: collected.end,
+        ..Answer::default()
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn answer(watched: &Watched, settings: &Settings) -> Answer {
         },
         measured: watched.measured,
         end: watched.end,
+        ..Answer::default()
     }
 }
 

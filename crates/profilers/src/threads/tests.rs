@@ -62,6 +62,7 @@ fn report(watched: &Watched) -> Report {
             measured_ns: 5_000_000_000,
             end: answer.end,
         },
+        outcome: None,
         summary: answer.summary,
         findings: answer.findings,
         sections: answer.sections,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
     format_duration,
 };
 
@@ -106,6 +106,8 @@ fn finding(looks: &Looks, group: &Group<'_>) -> Option<Finding> {
     let frame = group.stuck.first().and_then(|thread| thread.own_frame())?;
     let mut finding = Finding::new("thread-leak", Severity::Warning, confidence, title)
         .culprit(blame::method(frame))
+        .fact(Fact::threads(group.stuck.iter().map(|thread| thread.inside)))
+        .fact(Fact::names([group.began.clone()]))
         .evidence(
             "Did nothing",
             format!("{} for {window}: no CPU, never woken", count_words(group.stuck.len() as u64)),

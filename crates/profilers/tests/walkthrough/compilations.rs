@@ -86,6 +86,7 @@ impl Profiler for Compilations {
             cost: watched.cost.clone(),
             measured: watched.measured,
             end: watched.end,
+            ..Answer::default()
         })
     }
 }

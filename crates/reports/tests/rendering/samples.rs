@@ -39,6 +39,7 @@ pub fn healthy() -> Report {
             measured_ns: 10 * SECOND,
             end: WindowEnd::Completed,
         },
+        outcome: None,
         summary: "24 threads, none of them blocked or busy.".to_owned(),
         findings: Vec::new(),
         sections: Vec::new(),

@@ -1,7 +1,7 @@
 //! `--all`: every .NET process of this machine, one after the other. What goes wrong with one does not end the others' examination.
 
 use discovery::{DotnetProcess, FindError, Options, Reach, find, scan};
-use model::{Report, Severity, WindowEnd};
+use model::{Outcome, Report, Severity, WindowEnd};
 use reports::printable;
 
 use super::verdict::{is_ill, is_unasked};
@@ -113,7 +113,7 @@ fn overview(reports: &[Report]) -> String {
         let word = match worst(report).filter(|severity| *severity >= Severity::Warning) {
             _ if report.window.end == WindowEnd::TargetExited => "ended",
             Some(severity) => severity.word(),
-            None if report.summary.starts_with(checkup::HEALTHY) => "healthy",
+            None if report.outcome.is_some_and(Outcome::is_healthy) => "healthy",
             None => "unclear",
         };
         let who = who(&report.target.name, report.target.pid);

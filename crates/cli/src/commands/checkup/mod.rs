@@ -96,7 +96,7 @@ impl Examination<'_> {
         }
         let progress = Progress::begin(self.screen, &what);
         let control = UserControl { interrupt: self.interrupt, progress: &progress, session: None };
-        let Examined { report, stragglers } = checkup::examine(process, self.leave, &control);
+        let Examined { report, stragglers, .. } = checkup::examine(process, self.leave, &control);
         progress.end();
         Ok(Visited { report, session, stragglers })
     }
