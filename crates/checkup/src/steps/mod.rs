@@ -35,6 +35,8 @@ use crate::words::bytes;
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// The parameter of profilers that may stop the target for long.
 const ALLOW_PAUSE: &str = "allow-pause";
+/// The parameter of profilers that may make the runtime count.
+const COUNTERS: &str = "counters";
 /// How often a look at the heap takes it.
 const TAKEN_AT_A_LOOK: u32 = 2;
 

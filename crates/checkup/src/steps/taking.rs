@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
 use judgement::Signs;
+use judgement::signs::Counting;
 use model::{Finding, WindowEnd};
 use profilers::{Answered, Control, Engine, ProfilerError, Run, Settings, SharedCode, Spec, Stop};
 
-use super::{ALLOW_PAUSE, Called, Lane, Leave, Looks, STEPS, Step, Taken};
+use super::{ALLOW_PAUSE, COUNTERS, Called, Lane, Leave, Looks, STEPS, Step, Taken};
 use crate::clock::{Clock, DEEPER, Reins};
 use crate::signs::{FAULT, SHARE_NAMESPACE, Unseen, Vitals};
 use crate::words::counted;
@@ -63,6 +64,8 @@ struct Visitor {
     handed_on: Arc<Mutex<HandedOn>>,
     /// Whether it compiles, or may.
     compiles: bool,
+    /// Whether its runtime counts; one that does not is not made to.
+    counts: bool,
 }
 
 /// What one look hands on to others.
@@ -144,6 +147,7 @@ impl Looks {
             leave,
             clock: clock.clone(),
             handed_on: Arc::default(),
+            counts: vitals.signs.runtime.as_ref().is_none_or(|runtime| runtime.counting == Counting::Asked),
             compiles: leave.deep
                 || vitals
                     .signs
@@ -311,25 +315,25 @@ impl Visitor {
             if self.leave.deep { self.clock.budget() } else { spare.max(time + OVERHEAD).min(left + GRACE) };
         let reins = self.clock.reins(most);
         let handing = Handing { reins: &reins, handed_on: &self.handed_on, compiles: self.compiles };
-        let result = Ok(look(&self.process, called, self.leave, time, &handing));
+        let result = Ok(self.look(called, time, &handing));
         Outcome { step, spec, why, result, took: begin.elapsed(), cut_short: reins.were_pulled() }
     }
-}
 
-fn look(
-    process: &DotnetProcess,
-    called: &Called,
-    leave: Leave,
-    duration: Duration,
-    control: &dyn Control,
-) -> Result<Answered, ProfilerError> {
-    let spec = called.profiler.spec();
-    let takes_leave = spec.parameters.iter().any(|parameter| parameter.name == ALLOW_PAUSE);
-    let pause = (leave.long_pauses && takes_leave).then_some("allow-pause=yes");
-    let settings = Settings::new(spec, called.step.set.iter().copied().chain(pause)).unwrap_or_default();
-    let settings = settings.with_redaction(leave.redaction);
-    let run = Run { process, settings: &settings, duration, control };
-    profilers::ask(called.profiler, &run)
+    fn look(
+        &self,
+        called: &Called,
+        duration: Duration,
+        control: &dyn Control,
+    ) -> Result<Answered, ProfilerError> {
+        let spec = called.profiler.spec();
+        let has = |name: &str| spec.parameters.iter().any(|parameter| parameter.name == name);
+        let pause = (self.leave.long_pauses && has(ALLOW_PAUSE)).then_some("allow-pause=yes");
+        let counters = (!self.counts && has(COUNTERS)).then_some("counters=no");
+        let set = called.step.set.iter().copied().chain(pause).chain(counters);
+        let settings = Settings::new(spec, set).unwrap_or_default().with_redaction(self.leave.redaction);
+        let run = Run { process: &self.process, settings: &settings, duration, control };
+        profilers::ask(called.profiler, &run)
+    }
 }
 
 fn failed(step: &Step, spec: &Spec, error: &ProfilerError) -> Unseen {

@@ -56,6 +56,11 @@ static SPEC: Spec = Spec {
             help: "whether to look at the objects: only where holes have to be explained",
         },
         Parameter {
+            name: "counters",
+            kind: Kind::Choice { options: &["yes", "no"], default: "yes" },
+            help: "whether the runtime counts, in case no collection reports its heap meanwhile",
+        },
+        Parameter {
             name: "holes",
             kind: Kind::Integer { min: 1, max: 1_000_000, default: 50 },
             help: "megabytes of holes in a generation from which they matter",
@@ -137,7 +142,7 @@ impl Composition {
     fn listen(run: &Run<'_>) -> Result<Composition, ProfilerError> {
         let process = Process::new(run.process.pid);
         let mut looks = Looks::new(run);
-        let (request, watch) = Watch::of(run.process);
+        let (request, watch) = Watch::of(run.process, run.settings.choice("counters") == "yes");
         let mut watched = events::watch_until(run, &request, watch, |elapsed| {
             looks.look_if_due(&process, elapsed);
             Going::On
@@ -216,7 +221,7 @@ impl Composition {
 
 /// Takes the heap, while the events of the collection that may be needed for it are listened to.
 fn objects(run: &Run<'_>) -> Result<(Managed, Taken, Vec<String>), ProfilerError> {
-    let (request, watch) = Watch::of(run.process);
+    let (request, watch) = Watch::of(run.process, run.settings.choice("counters") == "yes");
     let mut outcome = None;
     let mut watched = events::watch_until(run, &request, watch, |_| {
         outcome.get_or_insert_with(|| heap::take(run));

@@ -129,10 +129,14 @@ pub(super) struct Watch {
 
 impl Watch {
     /// What is asked of the runtime, and who listens.
-    pub(super) fn of(process: &DotnetProcess) -> (TraceRequest, Watch) {
+    ///
+    /// Without counters, sizes are known only if a collection ends meanwhile; but who has never counted compiles and allocates for
+    /// it from then on.
+    pub(super) fn of(process: &DotnetProcess, counts: bool) -> (TraceRequest, Watch) {
         let mut providers = vec![Provider::new(provider::RUNTIME, keyword::GC, Level::Informational)];
         let plan = Selection::parse(COUNTERS)
             .ok()
+            .filter(|_| counts)
             .map(|selection| Plan::new(selection, Limits::default(), process.runtime_major(), &unique()));
         if let Some(plan) = &plan {
             providers.extend(plan.request().providers);
