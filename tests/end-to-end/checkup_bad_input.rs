@@ -160,6 +160,18 @@ fn one_name_of_several_processes_is_answered_with_their_ids() {
 }
 
 #[test]
+fn a_case_that_could_not_be_kept_is_refused_before_anything_is_measured() {
+    let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
+    let user = User::new();
+    let says = |path: &str| user.says(&["checkup", "-p", &target.pid().to_string(), "--keep-case", path]);
+    let said = says("/no/such/folder/a.case");
+    assert_eq!((said.code, said.stdout.as_str()), (Some(9), ""), "{said:?}");
+    let said = says("/dev/null");
+    assert_eq!((said.code, said.stdout.as_str()), (Some(9), ""), "{said:?}");
+    assert!(said.stderr.contains("is no file"), "{said:?}");
+}
+
+#[test]
 fn a_checkup_that_is_interrupted_says_what_it_has_seen() {
     let target = shared().target("healthy-idle-service", Runtime::Net9).start().unwrap();
     let running = User::new().starts(&["checkup", "--json", "-p", &target.pid().to_string()]);

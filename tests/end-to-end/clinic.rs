@@ -17,8 +17,13 @@ fn is_as_it_should_be(ids: &str) {
     let Some(visit) = chosen(seed()).into_iter().find(|visit| visit.ids == ids) else {
         return skip("what is known not to be found on any runtime");
     };
-    let ward =
-        Ward { testbed: shared(), binary: Path::new(BINARY), beds: 1, throughput: Throughput::Unknown };
+    let ward = Ward {
+        testbed: shared(),
+        binary: Path::new(BINARY),
+        beds: 1,
+        throughput: Throughput::Unknown,
+        cases: None,
+    };
     watching(CHECKUP);
     let row = clinic::examine(&ward, visit).expect("it can be examined");
     if row.with_leave {

@@ -36,7 +36,7 @@ pub fn clinic(arguments: &[String]) -> Result<()> {
     }
     let beds = std::env::var("DRDOTNET_CLINIC_BEDS").ok().and_then(|beds| beds.parse().ok()).unwrap_or(BEDS);
     let throughput = if is_debug { Throughput::Unknown } else { Throughput::Measured };
-    let ward = Ward { testbed: &testbed, binary: &binary, beds, throughput };
+    let ward = Ward { testbed: &testbed, binary: &binary, beds, throughput, cases: None };
     let (mut rows, mut errors) = (Vec::new(), Vec::new());
     for answer in ward.visit_all(&visits, &|row| println!("{}", row.line())) {
         match answer {

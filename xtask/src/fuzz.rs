@@ -55,6 +55,7 @@ fn plant_seeds(target: &str) -> Result<()> {
         "contract_descriptor" => {
             &[("crates/runtime-memory/fixtures", "json"), ("crates/symbols/fixtures", "dll")]
         }
+        "cases" => &[("tests/cases", "case")],
         "reports" => &[("crates/reports/tests/golden", "json")],
         "nettrace" => &[("crates/nettrace/fixtures", "nettrace")],
         "stored_profile" => &[("crates/stored-profiles/fixtures", "drprof")],

@@ -3,6 +3,7 @@
 
 mod bench;
 mod cargo;
+mod cases;
 mod check;
 mod clinic;
 mod fuzz;
@@ -30,6 +31,7 @@ const TASKS: &[Task] = &[
     Task { name: "bless",   help: "accept what users see now: rewrite the golden files", run: bless },
     Task { name: "bench",   help: "measure what we claim: bench [NAME]", run: bench::bench },
     Task { name: "clinic",  help: "examine every patient, and tell what was found: clinic [PATIENT,...|all] [RUNTIME,...]", run: clinic::clinic },
+    Task { name: "cases",   help: "judge the recorded cases of all patients; cases record [PATIENT,...|all] [RUNTIME,...] records them", run: cases::cases },
     Task { name: "fuzz",    help: "feed the parsers with bad bytes: fuzz [TARGET] [SECONDS]", run: fuzz::fuzz },
 ];
 

@@ -59,7 +59,8 @@ pub fn examine(process: &DotnetProcess, leave: Leave, control: &dyn Control) -> 
     vitals.look_again(process);
     let subject = Subject { runtime: process.runtime_major(), uptime: process.uptime };
     let signs = std::mem::take(&mut vitals.signs);
-    let case = Case { subject, signs, looks: std::mem::take(&mut looks.seen) };
+    let (seen, untaken) = (std::mem::take(&mut looks.seen), std::mem::take(&mut looks.untaken));
+    let case = Case { subject, signs, looks: seen, untaken };
     let examined = report::Examination { process, vitals: &vitals, looks: &looks, case: &case, leave };
     let mut report = examined.report(&judgement::judge(&case), started_at, clock.elapsed());
     // Not what this process did before: prepare a demo, or examine others.

@@ -5,13 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use discovery::DotnetProcess;
-use heap_graph::HeapGraph;
-use profilers::{Control, EarlierHeap, Stop};
-use sessions::RunningSession;
+use profilers::{Control, Stop};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::commands::kept_heap;
 use crate::progress::Progress;
 
 /// How quickly a signal is noticed.
@@ -58,8 +54,6 @@ impl Interrupt {
 pub struct UserControl<'a> {
     pub interrupt: &'a Interrupt,
     pub progress: &'a Progress,
-    /// Where what it keeps goes, and of whom it is.
-    pub session: Option<(&'a RunningSession, &'a DotnetProcess)>,
 }
 
 impl Control for UserControl<'_> {
@@ -79,14 +73,5 @@ impl Control for UserControl<'_> {
 
     fn progress(&self, elapsed: Duration, total: Duration, note: &str) {
         self.progress.update(elapsed, total, note);
-    }
-
-    fn keep_heap(&self, name: &str, graph: &HeapGraph) -> Result<(), String> {
-        let Some((session, process)) = self.session else { return Ok(()) };
-        kept_heap::keep(session, process, name, graph).map_err(|error| error.to_string())
-    }
-
-    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
-        kept_heap::earlier(which)
     }
 }

@@ -91,6 +91,11 @@ impl Failure {
         self
     }
 
+    /// All that there is to do next.
+    pub fn into_next(self) -> Vec<String> {
+        self.next
+    }
+
     /// What to do next, in place of what was said before.
     #[must_use]
     pub fn instead(mut self, next: impl Into<String>) -> Failure {
@@ -166,8 +171,11 @@ impl From<ProfilerError> for Failure {
             ProfilerError::Sampling(error) => error.into(),
             ProfilerError::Agent(error) => error.into(),
             ProfilerError::Heap(error) => error.into(),
-            ProfilerError::Earlier(_) => Failure::new(Code::BadHeapFile, what)
+            ProfilerError::Earlier(found) if found.next.is_empty() => Failure::new(Code::BadHeapFile, what)
                 .next("name another session (drdotnet sessions list) or another .gcdump file"),
+            ProfilerError::Earlier(found) => {
+                found.next.into_iter().fold(Failure::new(Code::BadHeapFile, what), Failure::next)
+            }
             ProfilerError::NoRuntime => {
                 Failure::new(Code::DiagnosticsOff, what).next("drdotnet info -p PID   says what is missing")
             }

@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use model::{Report, Severity};
+use facts::Observation;
+use judgement::{KeptCase, judge as judge_case};
+use model::{Finding, Report, Severity};
 use testbed::Testbed;
 
+use crate::cases::{file_name, without_place};
 use crate::judge::{Judged, judge};
 use crate::row::{Answer, Row};
 use crate::throughput::Counter;
@@ -34,6 +37,8 @@ pub struct Ward<'a> {
     pub beds: usize,
     /// Whether throughput is measured.
     pub throughput: Throughput,
+    /// Where cases are kept, if they are: of those alone that are judged as they should be.
+    pub cases: Option<&'a Path>,
 }
 
 impl Ward<'_> {
@@ -88,14 +93,16 @@ pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
     let throughput = before.zip(begin.zip(end)).map(|(before, (begin, end))| before.share(begin, end));
 
     let patients = visit.patients();
-    let mut judged = judge(&patients, &first.report.findings);
+    let mut judged = judge(&patients, &first.observed());
+    let mut case = first.case;
     let mut seconds = first.seconds;
     let mut with_leave = false;
-    if needs_leave(&first.report) && judged.culprit != Some(Answer::Yes) {
+    if case.case.wants_leave() && judged.culprit != Some(Answer::Yes) {
         with_leave = true;
         let second = checkup(ward.binary, target.pid(), true).with_context(|| visit.to_string())?;
         seconds = seconds.max(second.seconds);
-        judged = both(&judged, judge(&patients, &second.report.findings));
+        judged = both(&judged, judge(&patients, &second.observed()));
+        case = second.case;
     }
     if !target.is_alive() {
         bail!("{visit} has ended: {}", target.stderr_text());
@@ -105,6 +112,9 @@ pub fn examine(ward: &Ward<'_>, visit: Visit) -> Result<Row> {
     if !row.is_met() {
         // What a row says of it explains nothing.
         eprintln!("{visit}, as it was examined:\n{}", first.report.to_json()?);
+    } else if let Some(folder) = ward.cases {
+        let case = without_place(&case, ward.testbed.cache_dir())?;
+        std::fs::write(folder.join(file_name(visit)), case.to_bytes()?)?;
     }
     Ok(row)
 }
@@ -115,15 +125,25 @@ const FINDINGS: i32 = 48;
 /// A report and the time it took.
 struct Said {
     report: Report,
+    case: KeptCase,
     seconds: f64,
+}
+
+impl Said {
+    fn observed(&self) -> Vec<Observation> {
+        self.report.findings.iter().map(Finding::observed).collect()
+    }
 }
 
 fn checkup(binary: &Path, pid: u32, with_leave: bool) -> Result<Said> {
     let folder = tempfile::tempdir()?;
+    let case = folder.path().join("case");
     let begin = Instant::now();
     let output = Command::new(binary)
         .args(["checkup", "--json", "-p", &pid.to_string()])
         .args(with_leave.then_some("--allow-pause"))
+        .arg("--keep-case")
+        .arg(&case)
         .env("DRDOTNET_SESSIONS", folder.path())
         .output()
         .with_context(|| format!("starting {}", binary.display()))?;
@@ -135,13 +155,16 @@ fn checkup(binary: &Path, pid: u32, with_leave: bool) -> Result<Said> {
     let code = if is_ill { FINDINGS } else { 0 };
     ensure!(output.status.code() == Some(code), "{} instead of exit code {code}: {text}", output.status);
     ensure!(report.findings.iter().all(|finding| !finding.advice.is_empty()), "no advice: {text}");
-    Ok(Said { report, seconds })
-}
-
-/// Whether the report says that a look was not taken for want of leave.
-fn needs_leave(report: &Report) -> bool {
-    let unseen = report.sections.iter().find(|section| section.id == "unseen");
-    unseen.is_some_and(|section| format!("{section:?}").contains("--allow-pause"))
+    let case = KeptCase::from_bytes(&std::fs::read(&case)?)?;
+    let said = Said { report, case, seconds };
+    // What was kept is all that it was judged by.
+    let of = |finding: &Observation| (finding.id.clone(), finding.severity, finding.culprit.clone());
+    let again: Vec<_> = judge_case(&said.case.case).iter().map(|verdict| of(&verdict.finding)).collect();
+    ensure!(
+        again == said.observed().iter().map(of).collect::<Vec<_>>(),
+        "judged otherwise by its case: {text}"
+    );
+    Ok(said)
 }
 
 /// The second time more is seen, but what was said falsely the first time stays false.

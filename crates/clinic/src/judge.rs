@@ -1,6 +1,6 @@
 //! What the checkup said against what the patients have.
 
-use model::{Finding, Severity};
+use facts::{Observation, Severity};
 use testbed::{Kind, Patient};
 
 use crate::row::Answer;
@@ -15,31 +15,31 @@ pub(crate) struct Judged {
     pub said: Vec<String>,
 }
 
-fn culprit(finding: &Finding) -> &str {
+fn culprit(finding: &Observation) -> &str {
     finding.culprit.as_ref().map_or("nobody", |culprit| culprit.name.as_str())
 }
 
 /// Holds the findings against what the patients' headers say. A finding of severity warning or above is false if nobody has that illness,
 /// or if it blames somebody else although the one to blame was found, too.
-pub(crate) fn judge(patients: &[&Patient], findings: &[Finding]) -> Judged {
+pub(crate) fn judge(patients: &[&Patient], findings: &[Observation]) -> Judged {
     let expected: Vec<(&Patient, &str)> = patients
         .iter()
         .filter(|patient| patient.kind == Kind::Illness)
-        .flat_map(|patient| patient.findings.iter().map(|id| (*patient, checkup::illness(id))))
+        .flat_map(|patient| patient.findings.iter().map(|id| (*patient, judgement::illness(id))))
         .collect();
-    let ill: Vec<&Finding> =
+    let ill: Vec<&Observation> =
         findings.iter().filter(|finding| finding.severity >= Severity::Warning).collect();
-    let is_right = |finding: &Finding, (patient, id): &(&Patient, &str)| {
+    let is_right = |finding: &Observation, (patient, id): &(&Patient, &str)| {
         finding.id == *id && patient.culprits.contains(&culprit(finding))
     };
     let is_found = |(_, id): &(&Patient, &str)| ill.iter().any(|finding| finding.id == *id);
     let is_blamed = |one: &(&Patient, &str)| ill.iter().any(|finding| is_right(finding, one));
-    let is_false = |finding: &&&Finding| {
+    let is_false = |finding: &&&Observation| {
         let mut same = expected.iter().filter(|(_, id)| finding.id == *id).peekable();
         let nobody = same.peek().is_none();
         nobody || same.all(|one| is_blamed(one) && !is_right(finding, one))
     };
-    let words = |finding: &&Finding| format!("{} ({})", finding.id, culprit(finding));
+    let words = |finding: &&Observation| format!("{} ({})", finding.id, culprit(finding));
     let answer = |yes: bool| (!expected.is_empty()).then_some(if yes { Answer::Yes } else { Answer::No });
     Judged {
         found: answer(expected.iter().all(is_found)),
@@ -51,13 +51,13 @@ pub(crate) fn judge(patients: &[&Patient], findings: &[Finding]) -> Judged {
 
 #[cfg(test)]
 mod tests {
-    use model::{Confidence, Culprit, CulpritKind};
+    use facts::{Confidence, Culprit, CulpritKind};
 
     use super::*;
 
-    fn said(findings: &[(&str, &str)]) -> Vec<Finding> {
+    fn said(findings: &[(&str, &str)]) -> Vec<Observation> {
         let finding = |(id, culprit): &(&str, &str)| {
-            Finding::new(*id, Severity::Warning, Confidence::High, "x")
+            Observation::new(*id, Severity::Warning, Confidence::High)
                 .culprit(Culprit::new(CulpritKind::Method, *culprit))
         };
         findings.iter().map(finding).collect()

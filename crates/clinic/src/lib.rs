@@ -10,6 +10,7 @@
 //! It knows what is wrong with each patient, which the checkup must never do: no crate of the product may depend on it.
 #![forbid(unsafe_code)]
 
+mod cases;
 mod examine;
 mod judge;
 mod page;
@@ -18,6 +19,7 @@ mod throughput;
 mod unmet;
 mod visits;
 
+pub use cases::{CASES, Recorded, file_name, recorded};
 pub use examine::{Throughput, Ward, examine};
 pub use page::{PAGE, page, rows};
 pub use row::{Answer, Row};

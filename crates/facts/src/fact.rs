@@ -1,14 +1,21 @@
 //! What a finding is made of.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Doubt, Sign};
+use crate::{Doubt, Sign, Value};
 
 /// One thing that was measured or seen, and that connects a finding with others or tells what kind of it this is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "kebab-case")]
 pub enum Fact {
+    /// What was measured, by name, each with its unit.
+    Measured {
+        /// The numbers.
+        values: BTreeMap<String, Value>,
+    },
     /// Which threads it is about, by their ids in the system.
     Threads {
         /// The ids.
@@ -67,6 +74,13 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// What was measured, by name in kebab case.
+    #[must_use]
+    pub fn measured(values: impl IntoIterator<Item = (&'static str, Value)>) -> Fact {
+        let known = values.into_iter().filter(|(_, value)| value.is_known());
+        Fact::Measured { values: known.map(|(name, value)| (name.to_owned(), value)).collect() }
+    }
+
     /// The threads that it is about, by their ids in the system.
     #[must_use]
     pub fn threads(ids: impl IntoIterator<Item = u32>) -> Fact {
@@ -83,6 +97,7 @@ impl Fact {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
+            Fact::Measured { values } => values.is_empty(),
             Fact::Threads { ids } => ids.is_empty(),
             Fact::Names { names } => names.is_empty(),
             Fact::AwaitedBy { callers, .. } => callers.is_empty(),
@@ -143,6 +158,13 @@ pub struct Related {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_number_is_no_fact() {
+        let measured = Fact::measured([("share", Value::Percent(f64::NAN)), ("waits", Value::Count(3))]);
+        assert_eq!(measured, Fact::measured([("waits", Value::Count(3))]));
+        assert!(Fact::measured([("share", Value::Percent(f64::INFINITY))]).is_empty());
+    }
 
     #[test]
     fn a_pause_is_of_a_young_collection_of_a_full_one_or_of_neither() {

@@ -21,6 +21,7 @@ mod grade;
 mod look;
 mod observation;
 mod sign;
+mod value;
 
 pub use culprit::{Culprit, CulpritKind};
 pub use fact::{Caller, Fact, PauseCause, Related};
@@ -30,3 +31,4 @@ pub use grade::{Confidence, Severity};
 pub use look::{FullCollection, LockWait, LookFacts, StillThread};
 pub use observation::Observation;
 pub use sign::{CallsKind, DescriptorKind, Descriptors, Doubt, HeapsKnownBy, Sign};
+pub use value::Value;

@@ -17,6 +17,8 @@ pub struct Case {
     pub signs: Signs,
     /// The closer looks that were taken, in the order in which they ended.
     pub looks: Vec<Look>,
+    /// Those that the signs called for, and that were not taken, or not to their end.
+    pub untaken: Vec<Untaken>,
 }
 
 /// What is known of the process beside its signs.
@@ -43,7 +45,40 @@ pub struct Look {
     pub cut_short: bool,
 }
 
+/// A closer look that was not taken, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untaken {
+    /// Which.
+    pub look: String,
+    /// Why not.
+    pub why: WhyUntaken,
+}
+
+/// Why a closer look was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyUntaken {
+    /// It would stop the program for longer than it may without leave.
+    NeedsLeave,
+    /// No time was left, for it or for all of it.
+    NoTime,
+    /// The user wanted the report.
+    EndedEarly,
+    /// The container has too little memory left for it.
+    NoMemory,
+    /// The runtime may not end what it begins to report of its heap.
+    HeapMayNotCome,
+    /// It failed.
+    Failed,
+}
+
 impl Case {
+    /// Whether more could be seen with leave to stop the program for longer.
+    #[must_use]
+    pub fn wants_leave(&self) -> bool {
+        self.untaken.iter().any(|untaken| untaken.why == WhyUntaken::NeedsLeave)
+    }
+
     /// A look, if it was taken.
     #[must_use]
     pub fn look(&self, id: &str) -> Option<&Look> {

@@ -11,13 +11,15 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod file;
 mod merging;
 mod relations;
 mod rules;
 pub mod signs;
 mod verdict;
 
-pub use case::{Case, Look, Subject};
+pub use case::{Case, Look, Subject, Untaken, WhyUntaken};
+pub use file::{CaseError, KeptCase};
 pub use rules::hot_method::async_above;
 pub use rules::{HALF_CLOSED, LEAST_STARVATIONS, RULES, Rule, illness, mean_call_seconds};
 pub use signs::Signs;

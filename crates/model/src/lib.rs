@@ -46,6 +46,7 @@ pub use wording::awaited_by;
 /// What findings and stacks are made of.
 pub use facts::{
     Caller, Confidence, Culprit, CulpritKind, Fact, Frame, FrameKind, PauseCause, Related, Severity, Stack,
+    Value,
 };
 /// A moment in time, written as RFC 3339 in UTC.
 pub use jiff::Timestamp;

@@ -6,6 +6,8 @@ use perf_sampler::SamplerError;
 use process_view::ViewError;
 use thiserror::Error;
 
+use crate::control::NotFound;
+
 /// Why a profiler has no answer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -29,8 +31,8 @@ pub enum ProfilerError {
     #[error(transparent)]
     Heap(heap_collector::Error),
     /// An earlier heap to compare with could not be read.
-    #[error("{0}")]
-    Earlier(String),
+    #[error("{}", .0.what)]
+    Earlier(NotFound),
     /// The runtime cannot be asked at all: it has no socket that this user can reach.
     #[error("the process has no diagnostics socket that can be reached")]
     NoRuntime,

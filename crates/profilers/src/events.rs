@@ -17,9 +17,10 @@ use symbols::CodeMap;
 
 use crate::ProfilerError;
 use crate::about::About;
+use crate::control::Stop;
 use crate::inside::AllCode;
 use crate::naming::{Naming, method_at, read_missing};
-use crate::profiler::{Run, Stop};
+use crate::profiler::Run;
 
 /// Sees the events of a session. Stacks are kept by key; they get their names when the session is over, because the
 /// runtime sends most names last.
@@ -108,7 +109,7 @@ impl<W> Watched<W> {
     /// Takes the names of code from another look at the same process, or else asks for them and hands them on.
     fn share_code(&mut self, run: &Run<'_>) {
         let Some(client) = run.process.client().filter(|_| !knows(&self.code, &self.stacks)) else { return };
-        let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
+        let handed_on = run.handed_on_code().map(AllCode::handed_on);
         let handed_on = handed_on.and_then(|all| {
             let mut code = all.lock();
             read_missing(run.process, &mut code, self.stacks.addresses()).then(|| code.clone())
@@ -123,7 +124,7 @@ impl<W> Watched<W> {
                 self.notes.push(WITHHELD_NAMES.to_owned());
             }
             self.code = all.lock().clone();
-            run.control.hand_on_code(all.shared());
+            run.hand_on_code(|| all.shared());
         }
     }
 
@@ -145,7 +146,7 @@ pub(crate) fn watch<W: Watcher>(
     request: &TraceRequest,
     watcher: W,
 ) -> Result<Watched<W>, ProfilerError> {
-    let shares = run.control.shares_code() && request.rundown != Rundown::None;
+    let shares = run.sharing.is_some() && request.rundown != Rundown::None;
     if !shares {
         return watch_until(run, request, watcher, |_| Going::On);
     }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use model::{Confidence, Fact, Finding, Frame, Severity, format_duration};
+use model::{Confidence, Fact, Finding, Frame, Severity, Value, format_duration};
 use stacks::StackKey;
 
 use crate::blame;
@@ -190,6 +190,11 @@ impl CpuTime<'_> {
         let title = format!("{name} uses {share:.0} % of the CPU time");
         let mut finding = Finding::new("hot-method", severity, confidence, title)
             .culprit(blame::method(heaviest.own))
+            .fact(Fact::measured([
+                ("cpu", Value::Nanoseconds(hot.total)),
+                ("cpu-of-process", Value::Nanoseconds(self.all)),
+                ("window", Value::Nanoseconds(window)),
+            ]))
             .evidence("CPU used by it", format!("{} of {}", time(hot.total), time(self.all)))
             .evidence("The process", format!("{:.0} % of one processor", percent(self.all, window)));
         if let Some((method, percent)) = heaviest.calls {

@@ -20,7 +20,8 @@ use process_view::{Process, ViewError};
 use stacks::{Profile, StackKey};
 
 use crate::ProfilerError;
-use crate::profiler::{Run, Stop};
+use crate::control::Stop;
+use crate::profiler::Run;
 
 /// Functions that return a new descriptor, each with other names that it may have.
 const FUNCTIONS: &[&[&str]] = &[&["open64", "open"], &["socket"], &["accept4"], &["inotify_init"]];

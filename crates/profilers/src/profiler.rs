@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use discovery::DotnetProcess;
 use facts::LookFacts;
-use heap_collector::Taken;
-use heap_graph::HeapGraph;
 use kernel_collector::SharedCode;
-use model::{Cost, Finding, Section, Timestamp, WindowEnd};
+use model::{Cost, Finding, Section, WindowEnd};
 
+use crate::control::{Archive, Control, Sharing};
 use crate::{Parameter, ProfilerError, Settings};
 
 /// Where the data comes from, least intrusive first.
@@ -95,74 +94,6 @@ pub struct Spec {
     pub duration: Duration,
 }
 
-/// Why a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// The time is over.
-    TimeOver,
-    /// The user wants the report now.
-    Cancelled,
-}
-
-/// How the world outside talks to a running profiler.
-pub trait Control: Sync {
-    /// Waits, at most this long; comes back early when the user wants the report now.
-    fn wait(&self, time: Duration) -> Stop;
-
-    /// Says how far it is.
-    fn progress(&self, elapsed: Duration, total: Duration, note: &str);
-
-    /// Keeps a heap beside the report to come, under a name of its own, for later comparisons. Where nothing is kept,
-    /// nothing happens.
-    fn keep_heap(&self, _name: &str, _graph: &HeapGraph) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Takes a heap that its profiler needs no more, for whoever asks about the same process next: to take it again would stop
-    /// the process once more.
-    fn hand_on_heap(&self, _taken: Taken) {}
-
-    /// A heap that was handed on a moment ago, if there is one.
-    fn handed_on_heap(&self) -> Option<Taken> {
-        None
-    }
-
-    /// Takes the code of the process, for looks that are taken at the same time or soon: to tell of all of it again costs the
-    /// process some 20 ms.
-    fn hand_on_code(&self, _code: SharedCode) {}
-
-    /// Code that was handed on a moment ago, or that another look is just being told of, if there is any.
-    fn handed_on_code(&self) -> Option<SharedCode> {
-        None
-    }
-
-    /// Whether looks hand on code to each other, so that not each has to be told of all of it.
-    fn shares_code(&self) -> bool {
-        false
-    }
-
-    /// Whether the process may compile methods while it is looked at; not if it is known not to have done so for a while.
-    fn expects_code(&self) -> bool {
-        true
-    }
-
-    /// The heap that a user means by a session or a file; why not, in words, if there is none.
-    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
-        Err(format!("{which}: no earlier heaps can be read here"))
-    }
-}
-
-/// A heap that was kept.
-#[derive(Debug)]
-pub struct EarlierHeap {
-    /// Its objects.
-    pub graph: HeapGraph,
-    /// When it was taken, if that is known.
-    pub taken_at: Option<Timestamp>,
-    /// The name of the process, if it is known.
-    pub process: Option<String>,
-}
-
 /// One run of a profiler.
 pub struct Run<'a> {
     /// The target.
@@ -173,6 +104,47 @@ pub struct Run<'a> {
     pub duration: Duration,
     /// Waiting and progress.
     pub control: &'a dyn Control,
+    /// What it shares with other looks at the process, if there are any.
+    pub sharing: Option<&'a dyn Sharing>,
+    /// What is kept, if anything is.
+    pub archive: Option<&'a dyn Archive>,
+}
+
+impl<'a> Run<'a> {
+    /// A run that shares nothing with others, and keeps nothing.
+    #[must_use]
+    pub fn new(
+        process: &'a DotnetProcess,
+        settings: &'a Settings,
+        duration: Duration,
+        control: &'a dyn Control,
+    ) -> Run<'a> {
+        Run { process, settings, duration, control, sharing: None, archive: None }
+    }
+
+    /// The same, sharing with other looks.
+    #[must_use]
+    pub fn sharing(self, sharing: &'a dyn Sharing) -> Run<'a> {
+        Run { sharing: Some(sharing), ..self }
+    }
+
+    /// The same, with what is kept.
+    #[must_use]
+    pub fn archive(self, archive: &'a dyn Archive) -> Run<'a> {
+        Run { archive: Some(archive), ..self }
+    }
+
+    /// Code that another look has handed on, if one has.
+    pub(crate) fn handed_on_code(&self) -> Option<SharedCode> {
+        self.sharing?.handed_on_code()
+    }
+
+    /// Hands code on to other looks, if there are any.
+    pub(crate) fn hand_on_code(&self, code: impl FnOnce() -> SharedCode) {
+        if let Some(sharing) = self.sharing {
+            sharing.hand_on_code(code());
+        }
+    }
 }
 
 /// What a profiler returns; [`crate::ask()`] makes a report of it.

@@ -7,7 +7,8 @@ use model::ProcessId;
 use testbed::Runtime;
 
 use crate::Settings;
-use crate::profiler::{Control, Profiler, Run, Stop};
+use crate::control::{Control, Stop};
+use crate::profiler::{Profiler, Run};
 
 #[path = "../tests/walkthrough/compilations.rs"]
 mod compilations;
@@ -45,7 +46,7 @@ fn the_profiler_of_that_page_finds_the_illness_of_a_patient() {
         let process = find(ProcessId(target.pid()), &options).unwrap();
         let look = || {
             let duration = Duration::from_secs(2);
-            let run = Run { process: &process, settings: &settings, duration, control: &Patience };
+            let run = Run::new(&process, &settings, duration, &Patience);
             profiler.run(&run).unwrap()
         };
         // A busy machine may take the processors away for a while.

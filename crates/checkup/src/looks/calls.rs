@@ -7,7 +7,7 @@ use diagnostics_ipc::{EventFilter, Level, Provider, TraceRequest};
 use event_session::{Going, Seen};
 use facts::CallsKind;
 use judgement::signs::Tally;
-use model::{Confidence, Culprit, Fact, Finding, Redaction, Severity, TargetText, format_duration};
+use model::{Confidence, Culprit, Fact, Finding, Redaction, Severity, TargetText, Value, format_duration};
 use profilers::{
     Answer, Engine, OtherEvents, Others, Pause, Profiler, ProfilerError, Run, Spec, other_events,
 };
@@ -290,6 +290,14 @@ impl Place {
             "Calls",
             format!("{} begun, {} ended, {} failed", tally.begun, tally.ended, tally.failed),
         );
+        finding = finding.fact(Fact::measured([
+            ("begun", Value::Count(tally.begun)),
+            ("ended", Value::Count(tally.ended)),
+            ("failed", Value::Count(tally.failed)),
+            ("slow", Value::Count(tally.slow)),
+            ("longest", Value::Nanoseconds(tally.longest_ns)),
+            ("window", Value::Nanoseconds(window_ns)),
+        ]));
         if is_slow {
             let at_once = tally.slow_at_once(window_ns);
             finding = finding

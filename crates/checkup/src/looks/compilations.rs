@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use diagnostics_ipc::{EventFilter, Level, Provider, TraceRequest};
-use model::{Confidence, Finding, Frame, Severity};
+use model::{Confidence, Fact, Finding, Frame, Severity, Value};
 use profilers::{Answer, Engine, Pause, Profiler, ProfilerError, Run, Spec, event_stacks};
 use runtime_events::{keyword, provider};
 
@@ -72,6 +72,11 @@ impl Profiler for Compilations {
             let title = format!("The compiler never rests: {} for {}", rate(per_second), culprit.name);
             Finding::new("jit-storm", Severity::Warning, Confidence::High, title)
                 .culprit(culprit)
+                .fact(Fact::measured([
+                    ("compiled", Value::PerSecond(per_second)),
+                    ("methods", Value::Count(all)),
+                    ("for-it", Value::Count(count)),
+                ]))
                 .evidence("Methods compiled", rate(per_second))
                 .evidence("Of these, for it", format!("{count} of {all}"))
                 .advice("Compile expressions, rules and regular expressions once, and keep the delegate.")

@@ -16,7 +16,7 @@ mod taking;
 use std::time::Duration;
 
 use discovery::DotnetProcess;
-use judgement::Signs;
+use judgement::{Signs, Untaken, WhyUntaken};
 use model::{Redaction, Report, format_duration};
 use profilers::{Engine, Profiler, by_id};
 
@@ -176,6 +176,8 @@ pub struct Looks {
     pub seen: Vec<judgement::Look>,
     /// Those that the signs call for, but that could not be taken.
     pub unseen: Vec<Unseen>,
+    /// The same, for who judges.
+    pub untaken: Vec<Untaken>,
     /// How long those took that came first, and those at the heap.
     pub spent: (Duration, Duration),
     /// Whether the user wanted the report before all were taken.
@@ -221,16 +223,16 @@ impl Looks {
                 continue;
             }
             if let Some(left) = pauses::scarce_memory(signs).filter(|_| takes_memory(step, profiler)) {
-                self.unseen.push(no_memory(step, left));
+                self.not_taken(step, WhyUntaken::NoMemory, no_memory(step, left));
                 continue;
             }
             if asks_for_heap(step, profiler, signs) && pauses::heap_may_not_come(signs, process) {
-                self.unseen.push(no_heap(step));
+                self.not_taken(step, WhyUntaken::HeapMayNotCome, no_heap(step));
                 continue;
             }
             let pause = (step.pause)(vitals, process);
             if pause > LONGEST_PAUSE && !leave.long_pauses {
-                self.unseen.push(too_long(step, signs, pause));
+                self.not_taken(step, WhyUntaken::NeedsLeave, too_long(step, signs, pause));
                 continue;
             }
             let walk = match asks_for_heap(step, profiler, signs) {
@@ -245,6 +247,13 @@ impl Looks {
             chosen.push(Called { step, profiler, why, seconds, walk });
         }
         chosen
+    }
+
+    /// Names a look that is not taken, or was not to its end.
+    fn not_taken(&mut self, step: &Step, why: WhyUntaken, unseen: Unseen) {
+        let look = step.look.profiler().map(|profiler| profiler.spec().id.to_owned()).unwrap_or_default();
+        self.untaken.push(Untaken { look, why });
+        self.unseen.push(unseen);
     }
 }
 

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use discovery::DotnetProcess;
-use judgement::Signs;
 use judgement::signs::Counting;
+use judgement::{Signs, WhyUntaken};
 use model::{Finding, WindowEnd};
-use profilers::{Answered, Control, Engine, ProfilerError, Run, Settings, SharedCode, Spec, Stop};
+use profilers::{Answered, Control, Engine, ProfilerError, Run, Settings, SharedCode, Sharing, Spec, Stop};
 
 use super::{ALLOW_PAUSE, COUNTERS, Called, Lane, Leave, Looks, STEPS, Step, Taken};
 use crate::clock::{Clock, DEEPER, Reins};
@@ -41,7 +41,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// Why a look may not have seen everything.
 const CUT_SHORT: &str = "it was ended early, no time was left";
-const ENDED_EARLY: &str = "you ended the checkup early";
+const EARLY: (WhyUntaken, &str) = (WhyUntaken::EndedEarly, "you ended the checkup early");
 
 /// What came of one look.
 struct Outcome {
@@ -49,7 +49,7 @@ struct Outcome {
     spec: &'static Spec,
     why: String,
     /// The error of the outer one says why it was not begun.
-    result: Result<Result<Answered, ProfilerError>, String>,
+    result: Result<Result<Answered, ProfilerError>, (WhyUntaken, String)>,
     took: Duration,
     /// Whether it was asked to end before it was done.
     cut_short: bool,
@@ -96,7 +96,9 @@ impl Control for Handing<'_> {
     }
 
     fn progress(&self, _: Duration, _: Duration, _: &str) {}
+}
 
+impl Sharing for Handing<'_> {
     fn hand_on_heap(&self, taken: heap_collector::Taken) {
         self.lock().heap = Some((Instant::now(), taken));
     }
@@ -121,10 +123,6 @@ impl Control for Handing<'_> {
                 return None;
             }
         }
-    }
-
-    fn shares_code(&self) -> bool {
-        true
     }
 
     fn expects_code(&self) -> bool {
@@ -169,7 +167,10 @@ impl Looks {
         let ended = looks.gather(&visitor, lanes, control, ("closer look", "closer looks"));
         looks.spent.0 = begin.elapsed();
         if !ended || clock.is_ended_early() {
-            looks.leave_out(&vitals.signs, if ended { ENDED_EARLY } else { "no time was left" });
+            looks.leave_out(
+                &vitals.signs,
+                if ended { EARLY } else { (WhyUntaken::NoTime, "no time was left") },
+            );
         } else {
             let heap = looks.choose(process, vitals, leave, &[Lane::Heap]);
             looks.gather(&visitor, vec![(heap, 0)], control, ("look at the heap", "looks at the heap"));
@@ -180,11 +181,10 @@ impl Looks {
     }
 
     /// Names the looks at the heap that will not be taken.
-    fn leave_out(&mut self, signs: &Signs, why: &str) {
+    fn leave_out(&mut self, signs: &Signs, (why, words): (WhyUntaken, &str)) {
         let heap = STEPS.iter().filter(|step| step.lane == Lane::Heap);
-        let called = heap.filter(|step| (step.called)(signs, &self.seen).is_some());
-        let unseen: Vec<Unseen> = called.map(|step| no_time(step, why)).collect();
-        self.unseen.extend(unseen);
+        let called: Vec<&Step> = heap.filter(|step| (step.called)(signs, &self.seen).is_some()).collect();
+        called.into_iter().for_each(|step| self.not_taken(step, why, no_time(step, words)));
     }
 
     /// Takes the looks of some lanes, each with the number of looks that come after them, and says whether all have ended.
@@ -229,11 +229,14 @@ impl Looks {
         let (failed, running): (Vec<_>, Vec<_>) =
             threads.into_iter().partition(|thread| thread.is_finished() || pending.is_empty());
         let failed = failed.into_iter().filter_map(|thread| thread.join().err()).count();
-        let why = match running.is_empty() && failed > 0 {
-            true => FAULT.to_owned(),
-            false => format!("it had not ended after {:.0} s", clock.elapsed().as_secs_f64()),
+        let (why, words) = match running.is_empty() && failed > 0 {
+            true => (WhyUntaken::Failed, FAULT.to_owned()),
+            false => {
+                let words = format!("it had not ended after {:.0} s", clock.elapsed().as_secs_f64());
+                (WhyUntaken::NoTime, words)
+            }
         };
-        self.unseen.extend(pending.iter().map(|step| no_time(step, &why)));
+        pending.iter().for_each(|step| self.not_taken(step, why, no_time(step, &words)));
         running.into_iter().for_each(|thread| self.stragglers.add(thread));
         pending.is_empty()
     }
@@ -251,16 +254,17 @@ impl Looks {
             Ok(Ok(Answered { report, facts })) => {
                 let is_cancelled = report.window.end == WindowEnd::Cancelled;
                 if cut_short || is_cancelled {
-                    self.unseen.push(no_time(step, if cut_short { CUT_SHORT } else { ENDED_EARLY }));
+                    let (why, words) = if cut_short { (WhyUntaken::NoTime, CUT_SHORT) } else { EARLY };
+                    self.not_taken(step, why, no_time(step, words));
                 }
                 let cut_short = cut_short || is_cancelled;
                 let found = report.findings.iter().map(Finding::observed).collect();
                 self.seen.push(judgement::Look { id: spec.id.to_owned(), found, facts, cut_short });
                 self.taken.push(Taken { id: spec.id, why, report, took });
             }
-            Ok(Err(_)) if cut_short => self.unseen.push(no_time(step, CUT_SHORT)),
-            Ok(Err(error)) => self.unseen.push(failed(step, spec, &error)),
-            Err(why) => self.unseen.push(no_time(step, &why)),
+            Ok(Err(_)) if cut_short => self.not_taken(step, WhyUntaken::NoTime, no_time(step, CUT_SHORT)),
+            Ok(Err(error)) => self.not_taken(step, WhyUntaken::Failed, failed(step, spec, &error)),
+            Err((why, words)) => self.not_taken(step, why, no_time(step, &words)),
         }
     }
 }
@@ -277,19 +281,21 @@ impl Visitor {
     }
 
     /// Why a look is not begun, if so.
-    fn refused(&self, called: &Called, left: Duration) -> Option<String> {
+    fn refused(&self, called: &Called, left: Duration) -> Option<(WhyUntaken, String)> {
         if self.clock.is_ended_early() {
-            return Some(ENDED_EARLY.to_owned());
+            let (why, words) = EARLY;
+            return Some((why, words.to_owned()));
         }
         if self.leave.deep {
             return None;
         }
         if left < SHORTEST_LOOK {
-            return Some("no time was left".to_owned());
+            return Some((WhyUntaken::NoTime, "no time was left".to_owned()));
         }
         let walk = called.walk.as_secs_f64();
-        (called.walk > self.clock.until_over())
-            .then(|| format!("no time was left for it: its heap takes about {walk:.1} s"))
+        (called.walk > self.clock.until_over()).then(|| {
+            (WhyUntaken::NoTime, format!("no time was left for it: its heap takes about {walk:.1} s"))
+        })
     }
 
     /// Takes a look; as many looks share the time that is left.
@@ -323,7 +329,7 @@ impl Visitor {
         &self,
         called: &Called,
         duration: Duration,
-        control: &dyn Control,
+        handing: &Handing<'_>,
     ) -> Result<Answered, ProfilerError> {
         let spec = called.profiler.spec();
         let has = |name: &str| spec.parameters.iter().any(|parameter| parameter.name == name);
@@ -331,7 +337,7 @@ impl Visitor {
         let counters = (!self.counts && has(COUNTERS)).then_some("counters=no");
         let set = called.step.set.iter().copied().chain(pause).chain(counters);
         let settings = Settings::new(spec, set).unwrap_or_default().with_redaction(self.leave.redaction);
-        let run = Run { process: &self.process, settings: &settings, duration, control };
+        let run = Run::new(&self.process, &settings, duration, handing).sharing(handing);
         profilers::ask(called.profiler, &run)
     }
 }

@@ -49,6 +49,9 @@ pub struct CheckupArgs {
     /// Keep the session in this folder, new or empty [default: the user's own]
     #[arg(short, long, value_name = "DIR", conflicts_with = "all")]
     pub output: Option<PathBuf>,
+    /// Keep what was seen in this file too, to be judged again without the process
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "all"])]
+    pub keep_case: Option<PathBuf>,
     /// Print the report as JSON; with --all an array of reports, with --watch one a line
     #[arg(long)]
     pub json: bool,

@@ -49,7 +49,7 @@ pub fn demo(screen: &Screen) -> Result<(), Failure> {
     let interrupt = Interrupt::listen(Second::IsIgnored)
         .map_err(|error| Failure::new(Code::Unexpected, error.to_string()))?;
     let progress = Progress::begin(screen, &format!("checkup: examining {} (pid {pid})", process.name));
-    let control = UserControl { interrupt: &interrupt, progress: &progress, session: None };
+    let control = UserControl { interrupt: &interrupt, progress: &progress };
     let leave = Leave { redaction: redaction::chosen(), ..Leave::default() };
     let checkup::Examined { report, stragglers, .. } = checkup::examine(&process, leave, &control);
     progress.end();

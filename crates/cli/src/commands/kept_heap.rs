@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use discovery::DotnetProcess;
 use heap_graph::HeapGraph;
 use heap_graph::gcdump::{self, DumpInfo};
-use profilers::EarlierHeap;
+use profilers::{Archive, EarlierHeap, NotFound};
 use sessions::{RunningSession, SessionError, Store};
 
 use super::gcdump::read;
@@ -65,10 +65,25 @@ pub fn find(wanted: &str) -> Result<PathBuf, Failure> {
     })
 }
 
+/// What a session keeps, and what earlier ones have kept.
+pub struct SessionArchive<'a> {
+    pub session: &'a RunningSession,
+    pub process: &'a DotnetProcess,
+}
+
+impl Archive for SessionArchive<'_> {
+    fn keep_heap(&self, name: &str, graph: &HeapGraph) -> Result<(), String> {
+        keep(self.session, self.process, name, graph).map_err(|error| error.to_string())
+    }
+
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, NotFound> {
+        earlier(which).map_err(|failure| NotFound { what: failure.what(), next: failure.into_next() })
+    }
+}
+
 /// The heap itself.
-pub fn earlier(wanted: &str) -> Result<EarlierHeap, String> {
-    let opened = find(wanted).and_then(|path| read(&path));
-    let (graph, info) = opened.map_err(|failure| failure.what())?;
+fn earlier(wanted: &str) -> Result<EarlierHeap, Failure> {
+    let (graph, info) = find(wanted).and_then(|path| read(&path))?;
     Ok(EarlierHeap {
         graph,
         taken_at: crate::clock::from_dotnet_ticks(info.collected_ticks),

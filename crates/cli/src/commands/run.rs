@@ -8,8 +8,9 @@ use profilers::{PROFILERS, Profiler, Run, Settings, by_id};
 use reports::{TerminalStyle, printable};
 use sessions::RunningSession;
 
+use super::keeping;
+use super::kept_heap::{self, SessionArchive};
 use super::launching::{self, Program};
-use super::{keeping, kept_heap};
 use crate::args::RunArgs;
 use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
@@ -112,8 +113,9 @@ fn ask(
         format_duration(plan.duration)
     );
     let progress = Progress::begin(screen, &what);
-    let control = UserControl { interrupt, progress: &progress, session: Some((&session, process)) };
-    let run = Run { process, settings: &plan.settings, duration: plan.duration, control: &control };
+    let control = UserControl { interrupt, progress: &progress };
+    let archive = SessionArchive { session: &session, process };
+    let run = Run::new(process, &plan.settings, plan.duration, &control).archive(&archive);
     let outcome = profilers::run(plan.profiler, &run);
     progress.end();
     let started_here = program.is_some();

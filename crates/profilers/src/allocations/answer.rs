@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, format_duration,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Section, Severity, Table, Unit, Value,
+    format_duration,
 };
 
 use super::watch::{Allocated, Picked, Picks};
@@ -180,6 +181,12 @@ fn pressure(
         finding = finding.culprit(method(frame));
     }
     finding = finding
+        .fact(Fact::measured([
+            ("allocated", Value::BytesPerSecond(rate(total.bytes, about))),
+            ("paused", Value::Nanoseconds(pause_ns(allocated, about))),
+            ("window", Value::time(about.measured)),
+        ]))
+        .fact(Fact::names(types.first().and_then(|row| row.name.as_deref())))
         .evidence("Allocated", format!("{} a second", bytes_words(rate(total.bytes, about))))
         .evidence("Collections a second", format!("gen 0: {young}, gen 1: {middle}, gen 2: {old}"))
         .evidence("Time in pauses", format_duration(Duration::from_nanos(pause_ns(allocated, about))));

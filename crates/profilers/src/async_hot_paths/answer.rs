@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use facts::{Caller, Fact};
+use facts::{Caller, Fact, Value};
 use model::{
     Body, Cell, Column, Confidence, Cost, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
     WindowEnd, awaited_by, format_duration,
@@ -292,6 +292,11 @@ fn finding(rows: &[Row<'_>], paths: &Paths, about: &About) -> Option<Finding> {
         format!("{} of the CPU time goes to one async method", percent_words(share)),
     )
     .culprit(method(first.frame))
+    .fact(Fact::measured([
+        ("cpu", Value::Nanoseconds(first.itself.cpu_ns)),
+        ("cpu-of-process", Value::Nanoseconds(paths.process_cpu_ns)),
+        ("window", Value::time(about.measured)),
+    ]))
     .evidence(
         "CPU",
         format!(

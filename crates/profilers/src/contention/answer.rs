@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use facts::{Fact, LockWait, LookFacts};
+use facts::{Fact, LockWait, LookFacts, Value};
 use model::{
     Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, WindowEnd,
     format_duration,
@@ -168,6 +168,15 @@ fn finding(lock: &Waited, known_by: Owners, about: &About) -> Finding {
         finding = finding.culprit(method(frame));
     }
     finding = finding
+        .fact(Fact::measured([
+            ("waits", Value::Count(lock.all.count)),
+            ("waited", Value::Nanoseconds(lock.all.ns)),
+            ("longest", Value::Nanoseconds(lock.longest_ns)),
+            ("threads", Value::Count(lock.threads)),
+            ("waiting-at-any-time", Value::Mean(threads)),
+            ("waiting-at-the-end", Value::Count(lock.going_on)),
+            ("window", Value::time(about.measured)),
+        ]))
         .evidence(
             "Waits",
             format!(

@@ -12,8 +12,9 @@ use super::SPEC;
 use super::clocks::{Clocks, Read, Used};
 use super::weigh::{Ran, Weighed, Weigher, settle};
 use crate::ProfilerError;
+use crate::control::{Control, Stop};
 use crate::events::{Stacks, Watcher, watch};
-use crate::profiler::{Control, Run, Stop};
+use crate::profiler::Run;
 use crate::sampling::{
     BUFFER_MB, Calls, Doing, Doings, KindCount, Mode, PauseMeter, Roster, sampler, suspensions,
 };
@@ -92,7 +93,8 @@ pub(super) fn collect(run: &Run<'_>) -> Result<Collected, ProfilerError> {
     let (watched, read) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| clocks.read(roster));
         let control = Stopping { inner: run.control, clocks: &clocks };
-        let run = Run { control: &control, ..*run };
+        // Its names come at once, or the clocks would run on while others are waited for.
+        let run = Run { control: &control, sharing: None, ..*run };
         let weighing = Weighing {
             clocks: &clocks,
             threads: HashMap::new(),

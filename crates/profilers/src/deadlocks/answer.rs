@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use facts::{LookFacts, StillThread};
 use model::{
     Body, Cell, Column, Confidence, Fact, Finding, Frame, Section, Severity, Stack, Stacks, Table, ThreadId,
-    Unit, format_duration,
+    Unit, Value, format_duration,
 };
 
 use super::judge::{BlockedPool, Deadlock, Held, Letters, Orphan, Verdict};
@@ -78,7 +78,11 @@ impl Parts<'_> {
             }
         };
         let severity = if found.give_up.is_empty() { Severity::Critical } else { Severity::Warning };
-        let mut finding = Finding::new("deadlock", severity, found.confidence, title);
+        let mut finding = Finding::new("deadlock", severity, found.confidence, title).fact(Fact::measured([
+            ("threads", Value::count(count)),
+            ("behind", Value::count(found.cycle.behind.len())),
+            ("window", Value::time(self.watched.apart)),
+        ]));
         // The first lock is the one that the first thread holds: the last one waits for it.
         let before = ring.iter().cycle().skip(count - 1);
         let turns: Vec<(ThreadId, ThreadId)> = ring.iter().copied().zip(before.copied()).collect();
@@ -127,7 +131,8 @@ impl Parts<'_> {
             0 => "a thread that has ended; the runtime does not keep its number".to_owned(),
             number => format!("thread {number}, which has ended"),
         };
-        let finding = Finding::new("orphaned-lock", Severity::Critical, found.confidence, title);
+        let finding = Finding::new("orphaned-lock", Severity::Critical, found.confidence, title)
+            .fact(Fact::measured([("waiting", Value::count(count))]));
         let finding = self.lock_of(finding, &found.waiting, None).evidence("Held by", owner);
         let finding = finding
             .evidence("Waiting", words::threads(self.watched, &found.waiting))
@@ -154,7 +159,8 @@ impl Parts<'_> {
         let why = seen.map(|seen| seen.why.words()).unwrap_or_default();
         let place = words::place(self.watched, found.owner).map(|place| format!(", in {place}"));
         let limit = if found.for_ever { ", without a time limit" } else { "" };
-        let finding = Finding::new("lock-held-in-wait", Severity::Warning, found.confidence, title);
+        let finding = Finding::new("lock-held-in-wait", Severity::Warning, found.confidence, title)
+            .fact(Fact::measured([("waiting", Value::count(count))]));
         let finding = self
             .lock_of(finding, &found.waiting, Some(found.owner))
             .evidence("Its holder", format!("{why}{limit}{}", place.unwrap_or_default()))
@@ -332,7 +338,10 @@ fn blocked_pool(watched: &Watched, pool: &BlockedPool) -> Option<Finding> {
     } else {
         (Severity::Warning, Confidence::Low, format!("{blocked} pool threads block on tasks"))
     };
-    let finding = Finding::new("sync-over-async", severity, confidence, title);
+    let finding = Finding::new("sync-over-async", severity, confidence, title).fact(Fact::measured([
+        ("blocked", Value::count(pool.blocked.len())),
+        ("at-work", Value::count(pool.at_work)),
+    ]));
     let free = if pool.free_known { "none" } else { "not told by this runtime" };
     Some(
         finding

@@ -1,6 +1,8 @@
 //! From strings to an answer.
 
-use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, TargetText, Unit};
+use model::{
+    Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, TargetText, Unit, Value,
+};
 
 use super::{Duplicate, Seen};
 use crate::Settings;
@@ -65,7 +67,15 @@ fn finding(seen: &Seen, settings: &Settings) -> Option<Finding> {
         if is_much(seen.wasted) && is_much(seen.lasting) { Severity::Warning } else { Severity::Info };
     let wasted = bytes_words(fraction(seen.wasted));
     let title = format!("{wasted} are copies of strings that are there already");
-    let mut finding = Finding::new("duplicate-strings", severity, Confidence::High, title).evidence(
+    let measured = Fact::measured([
+        ("wasted", Value::Bytes(seen.wasted)),
+        ("heap", Value::Bytes(seen.heap_bytes)),
+        ("different-strings", Value::Count(seen.repeated)),
+        ("strings", Value::Count(seen.strings)),
+        ("read", Value::Count(seen.read)),
+    ]);
+    let finding = Finding::new("duplicate-strings", severity, Confidence::High, title).fact(measured);
+    let mut finding = finding.evidence(
         "Wasted",
         format!("{wasted}, {share:.0} % of the heap, by {} different strings", count_words(seen.repeated)),
     );

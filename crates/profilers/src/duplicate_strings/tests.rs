@@ -10,8 +10,9 @@ use super::answer::answer;
 use super::strings::{Equal, Found, Reader, size_of};
 use super::{Duplicate, Held, SPEC, Seen};
 use crate::about::About;
+use crate::control::{Control, Stop};
 use crate::heap::memory::{Inside, Memory, Outside};
-use crate::profiler::{Answer, Control, Run, Stop};
+use crate::profiler::{Answer, Run};
 use crate::specimen::{check, ids, report};
 use crate::{Settings, heap, inside};
 
@@ -245,7 +246,7 @@ fn an_agent_reads_the_same_strings() {
     let options = discovery::Options { timeout: Duration::from_secs(30) };
     let process = discovery::find(model::ProcessId(target.pid()), &options).expect("the target");
     let settings = Settings::new(&SPEC, []).expect("settings");
-    let run = Run { process: &process, settings: &settings, duration: SPEC.duration, control: &Patient };
+    let run = Run::new(&process, &settings, SPEC.duration, &Patient);
     let (taken, _) = heap::take(&run).expect("a heap");
     let strings = super::strings_of(&taken, &ShortestPaths::of(&taken.graph));
     let mut outside = Outside::open(process.pid).expect("its memory");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Fact, Finding, Frame, Redaction, Section, Severity, Table, Unit,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Redaction, Section, Severity, Table, Unit, Value,
     WindowEnd, format_duration,
 };
 
@@ -236,6 +236,13 @@ fn storm_finding(
         Confidence::High,
         format!("{rate} exceptions a second are thrown, {share} {}", worst.type_name),
     );
+    finding = finding.fact(Fact::measured([
+        ("thrown", Value::Count(total.count)),
+        ("of-this-type", Value::Count(worst.throws.count)),
+        ("caught", Value::Count(total.caught)),
+        ("time-to-handlers", Value::Nanoseconds(total.dispatch_ns)),
+        ("window", Value::time(about.measured)),
+    ]));
     if let Some(frame) = own_frame(worst.frames) {
         finding = finding.culprit(method(frame));
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{
+    Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, Value, format_duration,
+};
 
 use super::look::{Finalizer, Seen, Spent};
 use crate::Settings;
@@ -107,7 +109,12 @@ fn finding(seen: &Seen, verdict: Verdict) -> Finding {
             format!("Finalizers are too slow: {waits} for them"),
         ),
     };
-    let mut finding = Finding::new(id, severity, confidence, title);
+    let mut finding = Finding::new(id, severity, confidence, title).fact(Fact::measured([
+        ("waiting", Value::Count(now)),
+        ("before", Value::Count(before)),
+        ("kept-alive", Value::Bytes(seen.kept.unwrap_or(0))),
+        ("window", Value::time(seen.window)),
+    ]));
     let thread = seen.now.as_ref();
     if let Some(runs) = thread.and_then(|thread| thread.runs.as_ref()) {
         finding = finding.culprit(blame::method(runs));

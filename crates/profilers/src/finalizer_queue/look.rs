@@ -9,10 +9,11 @@ use model::{Cost, Frame, WindowEnd};
 use super::tables::Tables;
 use crate::ProfilerError;
 use crate::blame;
+use crate::control::Stop;
 use crate::heap::{self, memory::size_on_heap};
 use crate::inside::monitor_waits::{self, MonitorWaits};
 use crate::inside::{self, Namer, Native, Seen as Thread, Unnamed};
-use crate::profiler::{Run, Stop};
+use crate::profiler::Run;
 
 /// The name of the thread, from .NET 6 on.
 const THREAD: &str = ".NET Finalizer";

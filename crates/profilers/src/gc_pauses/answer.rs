@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use facts::{Fact, FullCollection, LookFacts, PauseCause};
+use facts::{Fact, FullCollection, LookFacts, PauseCause, Value};
 use model::{
     Body, Cell, Column, Confidence, Finding, Frame, Section, Severity, Table, Unit, format_duration,
 };
@@ -254,6 +254,11 @@ fn long_pauses(paused: &Paused, pauses: &[&GcPause], about: &About, long_ns: u64
         format!("Pauses of {} and more", words(long_ns)),
         format!("{} in {}, {} together", long.len(), words(nanos(about.measured)), words(lengths.total)),
     )
+    .fact(Fact::measured([
+        ("pauses", Value::count(long.len())),
+        ("total", Value::Nanoseconds(lengths.total)),
+        ("window", Value::time(about.measured)),
+    ]))
     .fact(Fact::LongestPause { cause: cause(longest), ns: longest.total_ns })
     .evidence("Longest", format!("{}, {}", kind_words(longest), reason_words(longest.reason)));
     let stopping = long.iter().map(|pause| pause.stopping_ns).max().unwrap_or(0);
@@ -303,6 +308,11 @@ fn induced(paused: &Paused, induced: &[&GcPause], about: &About) -> Option<Findi
             count_words(paused.pauses.len() as u64),
         ),
     )
+    .fact(Fact::measured([
+        ("forced", Value::count(induced.len())),
+        ("pauses", Value::count(paused.pauses.len())),
+        ("share-of-time", Value::Percent(share)),
+    ]))
     .fact(Fact::LongestPause { cause: cause(longest_of(induced)?), ns: lengths.longest() })
     .evidence("Longest", format!("{}, {}", words(lengths.longest()), kind_words(longest_of(induced)?)))
     .advice(if matters {

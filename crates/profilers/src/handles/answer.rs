@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     Body, Cell, Column, Confidence, Culprit, CulpritKind, Fact, Finding, Section, Severity, Table, Unit,
-    format_duration,
+    Value, format_duration,
 };
 use runtime_events::handle::HandleKind;
 
@@ -85,6 +85,12 @@ fn leaks(seen: &Seen, least: u64) -> Vec<Finding> {
         let kind_words = words(kind);
         let title = format!("{} {kind_words} handles were made and not freed", count_words(left));
         let mut finding = Finding::new("handle-leak", Severity::Warning, Confidence::High, title)
+            .fact(Fact::measured([
+                ("made", Value::Count(all.made)),
+                ("freed", Value::Count(all.freed + seen.changes.older)),
+                ("there-now", Value::Count(seen.population.count(kind))),
+                ("window", Value::time(seen.window)),
+            ]))
             .evidence("Growth", format!("{} an hour", rate_words(hourly)))
             .evidence(
                 "Made and freed",
@@ -118,7 +124,8 @@ fn pinning(seen: &Seen, most: u64) -> Option<Finding> {
     }
     let confidence = if in_the_way.is_some() { Confidence::High } else { Confidence::Medium };
     let title = format!("{} objects are pinned, so the collector cannot close gaps", count_words(count));
-    let mut finding = Finding::new("pinning", Severity::Warning, confidence, title);
+    let mut finding = Finding::new("pinning", Severity::Warning, confidence, title)
+        .fact(Fact::measured([("pinned", Value::Count(pinned)), ("in-the-way", Value::Count(count))]));
     let maker = seen.changes.makers.iter().filter(|maker| maker.kind == HandleKind::Pinned);
     let maker = maker.max_by_key(|maker| maker.counts.made).and_then(|maker| Some((maker, maker.method()?)));
     if let Some((maker, method)) = maker {

@@ -16,7 +16,8 @@ use heap_collector::{Collect, Error, Stage, Taken, Watch, Wish};
 use model::{Cost, Pauses, format_duration};
 use process_view::Process;
 
-use crate::profiler::{Control, Run, Stop};
+use crate::control::{Control, Stop};
+use crate::profiler::Run;
 use crate::ratio::{count_words, nanos};
 use crate::{Kind, Parameter, ProfilerError, Settings};
 
@@ -37,7 +38,7 @@ pub fn take(run: &Run<'_>) -> Result<(Taken, Notes), ProfilerError> {
 
 /// The heap that another profiler has just handed on, else as [`take`]; and what it cost.
 pub fn take_or_go_on(run: &Run<'_>) -> Result<(Taken, Notes, Cost), ProfilerError> {
-    let Some(taken) = run.control.handed_on_heap() else {
+    let Some(taken) = run.sharing.and_then(|sharing| sharing.handed_on_heap()) else {
         let (taken, notes) = take(run)?;
         let cost = cost(&[&taken]);
         return Ok((taken, notes, cost));

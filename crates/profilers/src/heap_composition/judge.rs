@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heap_graph::Generation;
-use model::{Confidence, Fact, Finding, Severity};
+use model::{Confidence, Fact, Finding, Severity, Value};
 
 use super::causes::{Holes, Pins};
 use super::layout::Layout;
@@ -118,6 +118,7 @@ fn large_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
         confidence,
         format!("{} of the large object heap is holes", share_words(holes, bytes)),
     )
+    .fact(Fact::measured([("holes", Value::Bytes(holes)), ("generation", Value::Bytes(bytes))]))
     .evidence("Holes", format!("{} of {}", words(holes), words(bytes)));
     if let Some(found) = seen_holes {
         finding = finding.evidence(
@@ -157,10 +158,12 @@ fn small_holes(seen: &Composition, settings: &Settings) -> Option<Finding> {
     let holes = holes?;
     let title = |what: &str| format!("{} of the small object heap is holes{what}", share_words(holes, bytes));
     let size = format!("{} of {}", words(holes), words(bytes));
+    let measured = Fact::measured([("holes", Value::Bytes(holes)), ("generation", Value::Bytes(bytes))]);
     if are_many_pins(seen) {
-        return Some(pinning(seen, title(" between pinned objects"), size));
+        return Some(pinning(seen, title(" between pinned objects"), size).fact(measured));
     }
-    let finding = Finding::new("heap-fragmentation", Severity::Info, Confidence::Medium, title(""));
+    let finding =
+        Finding::new("heap-fragmentation", Severity::Info, Confidence::Medium, title("")).fact(measured);
     Some(
         finding
             .evidence("Holes", size)
@@ -284,6 +287,12 @@ fn native(seen: &Composition, settings: &Settings) -> Option<Finding> {
         (format!("It is not the managed heap: {share} of its memory is native"), Confidence::Low)
     };
     let mut finding = Finding::new("native-memory", Severity::Warning, confidence, title)
+        .fact(Fact::measured([
+            ("native", Value::Bytes(now.native())),
+            ("managed-heap", Value::Bytes(heap)),
+            ("growth", Value::Bytes(growth.bytes)),
+            ("window", Value::time(growth.time)),
+        ]))
         .evidence("Native", format!("{} now, the managed heap has {}", words(now.native()), words(heap)));
     if grows {
         finding = finding.evidence(

@@ -15,8 +15,9 @@ use stacks::{Profile, StackKey};
 use super::makers::Maker;
 use crate::ProfilerError;
 use crate::blame::is_own;
+use crate::control::Stop;
 use crate::openers::sampling;
-use crate::profiler::{Run, Stop};
+use crate::profiler::Run;
 
 /// Of so many new pages, one is looked at: 64 kB.
 const EVERY: u32 = 16;

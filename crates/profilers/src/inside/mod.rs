@@ -32,7 +32,8 @@ pub(crate) use naming::{Lines, Namer};
 pub(crate) use sight::{Native, Seen, Sight, Unnamed, names};
 
 use crate::ProfilerError;
-use crate::profiler::{Run, Stop};
+use crate::control::Stop;
+use crate::profiler::Run;
 use crate::ratio::nanos;
 
 /// How much longer than the run lasts the agent may stay: for questions on a busy machine. Then it leaves by itself.

@@ -120,7 +120,7 @@ impl Namer {
                     || namer.source.line_of(&method.module, MetadataToken(method.token), None).is_some())
         });
         if needs_all {
-            let handed_on = run.control.handed_on_code().map(AllCode::handed_on);
+            let handed_on = run.handed_on_code().map(AllCode::handed_on);
             let handed_on = handed_on.filter(|all| {
                 let frames = stacks.iter().flat_map(|stacks| &stacks.stacks).flat_map(|stack| &stack.frames);
                 let managed =

@@ -9,8 +9,9 @@ use process_view::Process;
 
 use super::{Picture, request};
 use crate::ProfilerError;
+use crate::control::Stop;
 use crate::openers::sampling;
-use crate::profiler::{Run, Stop};
+use crate::profiler::Run;
 use crate::ratio::count_words;
 
 /// How long is waited at once.
@@ -21,12 +22,12 @@ pub(super) fn collect(picture: Picture, run: &Run<'_>) -> Result<(Recorded, Wind
         return Err(ProfilerError::NotVisible { profiler: picture.spec().id });
     }
     let mut request = request(picture, vec![Target::from(run.process)], run.settings);
-    if !run.control.expects_code() {
+    if run.sharing.is_some_and(|sharing| !sharing.expects_code()) {
         request.names = NamesFirst::Once;
     }
     let mut collecting = Collecting::start(request).map_err(sampling)?;
     if let Some(code) = collecting.code(run.process.pid) {
-        run.control.hand_on_code(code);
+        run.hand_on_code(|| code);
     }
     let begin = Instant::now();
     let end = loop {

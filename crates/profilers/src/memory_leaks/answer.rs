@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     Body, Cell, Column, Confidence, Culprit, CulpritKind, Fact, Finding, Node, Section, Severity, Table,
-    Tree, Unit, format_duration,
+    Tree, Unit, Value, format_duration,
 };
 
 use crate::Settings;
@@ -154,7 +154,18 @@ fn finding(leak: &Leak, seen: &Seen) -> Finding {
             Blamed::Method(name) => Culprit::new(CulpritKind::Method, name),
         },
     );
-    finding = finding.fact(Fact::names(names(leak))).evidence("Growth", growth_words(leak, seen.window));
+    finding = finding
+        .fact(Fact::measured([
+            ("objects-at-first", Value::Count(leak.objects.first().copied().unwrap_or(0))),
+            ("objects", Value::Count(leak.objects.last().copied().unwrap_or(0))),
+            ("bytes-at-first", Value::Bytes(leak.bytes.first().copied().unwrap_or(0))),
+            ("bytes", Value::Bytes(leak.bytes.last().copied().unwrap_or(0))),
+            ("retained", Value::Bytes(leak.retained)),
+            ("looks", Value::count(leak.objects.len())),
+            ("window", Value::time(seen.window)),
+        ]))
+        .fact(Fact::names(names(leak)))
+        .evidence("Growth", growth_words(leak, seen.window));
     if !leak.swells {
         finding = finding.evidence("Objects", format!("{} (look by look)", objects.join(", ")));
     }

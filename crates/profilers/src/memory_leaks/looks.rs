@@ -9,7 +9,8 @@ use heap_reports::Look;
 use model::{Cost, Pauses, Timestamp, WindowEnd};
 
 use crate::about::About;
-use crate::profiler::{Control, Run, Stop};
+use crate::control::{Control, NotFound, Stop};
+use crate::profiler::Run;
 use crate::{ProfilerError, heap};
 
 use super::answer::{Growing, Seen, Sight};
@@ -58,9 +59,8 @@ pub(super) fn take_all(run: &Run<'_>) -> Result<Looks, ProfilerError> {
             if gathering.sights.is_empty() { heap::take(run)? } else { heap::take(&to_the_end)? };
         window = before + first.map_or(Duration::ZERO, |first: Instant| first.elapsed());
         first = first.or_else(|| Some(Instant::now()));
-        if let Err(error) =
-            run.control.keep_heap(&gathering.sights.len().saturating_add(1).to_string(), &taken.graph)
-        {
+        let name = gathering.sights.len().saturating_add(1).to_string();
+        if let Some(Err(error)) = run.archive.map(|archive| archive.keep_heap(&name, &taken.graph)) {
             notes.push(format!("the heap could not be kept for later: {error}"));
         }
         costs.push(cost(&taken));
@@ -114,7 +114,9 @@ impl Control for ToTheEnd<'_> {
 type Earlier = ((heap_graph::HeapGraph, Duration), Vec<String>);
 
 fn earlier(run: &Run<'_>, since: &str) -> Result<Earlier, ProfilerError> {
-    let found = run.control.earlier_heap(since).map_err(ProfilerError::Earlier)?;
+    let none = || NotFound { what: format!("{since}: no earlier heaps can be read here"), next: Vec::new() };
+    let found = run.archive.ok_or_else(none).and_then(|archive| archive.earlier_heap(since));
+    let found = found.map_err(ProfilerError::Earlier)?;
     let mut notes = Vec::new();
     let ago = found.taken_at.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
     if ago.is_none() {

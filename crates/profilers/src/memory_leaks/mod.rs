@@ -88,7 +88,9 @@ impl Profiler for MemoryLeaks {
         let mut judge = Judge { places: &taken.places, last: &taken.last, metadata: Metadata::new(&files) };
         let found = judge.all(&limits);
         let answer = answer::answer(&taken.seen(found), taken.about.clone(), run.settings);
-        run.control.hand_on_heap(taken.into_heap());
+        if let Some(sharing) = run.sharing {
+            sharing.hand_on_heap(taken.into_heap());
+        }
         Ok(answer)
     }
 }

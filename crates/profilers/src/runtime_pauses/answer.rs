@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, format_duration};
+use model::{
+    Body, Cell, Column, Confidence, Fact, Finding, Section, Severity, Table, Unit, Value, format_duration,
+};
 
 use super::{Stop, Stopped, Why};
 use crate::Settings;
@@ -147,6 +149,11 @@ fn long_pauses(stopped: &Stopped, about: &About, long_ns: u64) -> Option<Finding
             words(lengths(long.iter().copied()).total)
         ),
     )
+    .fact(Fact::measured([
+        ("pauses", Value::count(long.len())),
+        ("total", Value::Nanoseconds(lengths(long.iter().copied()).total)),
+        ("window", Value::time(about.measured)),
+    ]))
     .fact(Fact::LongestPause { cause: longest.why.cause(), ns: longest.total_ns })
     .evidence("Longest", longest.why.words());
     if let Some(by) = &longest.by {
@@ -185,6 +192,7 @@ fn foreign(stopped: &Stopped, about: &About, most: u64) -> Option<Finding> {
         Confidence::Medium,
         format!("Stops that are not for collections take {share:.1} % of the time"),
     )
+    .fact(Fact::measured([("stops", Value::count(stops.len())), ("share-of-time", Value::Percent(share))]))
     .evidence("Stops", format!("{}, most of the time: {}", count_words(stops.len() as u64), why.words()))
     .advice("A profiler, debugger or sampler is at work in the process: end it, or let it look less often.");
     Some(match who {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Confidence, Finding, Frame, Severity};
+use model::{Confidence, Fact, Finding, Frame, Severity, Value};
 use stacks::StackKey;
 
 use super::{Calls, Doing, Doings};
@@ -70,6 +70,10 @@ pub(crate) fn sync_over_async(pool: &BlockedPool<'_>, window: u64) -> Option<Fin
             format!("Pool threads block until tasks end: {} in {name}", share_words(*weight, pool.on_tasks)),
         )
         .culprit(blame::method(frame))
+        .fact(Fact::measured([
+            ("blocked-threads", Value::Mean(threads)),
+            ("share-of-pool", Value::Percent(share)),
+        ]))
         .evidence("Blocked on tasks", format!("{threads:.1} pool threads on average"))
         .evidence("Share of the pool's work", format!("{share:.0} %"))
         .advice("Await the task instead of Wait(), Result or GetAwaiter().GetResult(), up to the caller.")

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Fact, Finding, Frame, Node, Section, Severity, Table, Tree, Unit,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Node, Section, Severity, Table, Tree, Unit, Value,
     format_duration,
 };
 use task_graph::Leaf;
@@ -83,6 +83,12 @@ fn finding(seen: &Seen, group: &Group<'_>, least: usize) -> Option<Finding> {
     let moved = if all { "none moved".to_owned() } else { format!("{} moved", before.saturating_sub(still)) };
     let mut finding = Finding::new("stuck-tasks", Severity::Warning, confidence, title)
         .culprit(blame::method(group.at))
+        .fact(Fact::measured([
+            ("unmoved", Value::count(still)),
+            ("before", Value::count(before)),
+            ("now", Value::count(now)),
+            ("window", Value::time(seen.window)),
+        ]))
         .evidence("Unmoved", format!("{count} for {window}; {moved}, {} wait now", count_words(now as u64)));
     if now > before {
         let more = count_words((now - before) as u64);
@@ -141,6 +147,10 @@ fn circle_finding(seen: &Seen, circle: &[Frame]) -> Finding {
         Confidence::High,
         format!("{} async operations wait for each other and never end", circle.len()),
     )
+    .fact(Fact::measured([
+        ("operations", Value::count(circle.len())),
+        ("window", Value::time(seen.window)),
+    ]))
     .fact(Fact::names(circle.iter().map(|frame| frame.name.clone())))
     .evidence("Circle", path(circle))
     .evidence("Unmoved", format!("in both looks, {window} apart"))

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use model::{
-    Body, Cell, Column, Confidence, Finding, Frame, Line, Point, Section, Series, Severity, Table, Unit,
-    format_duration,
+    Body, Cell, Column, Confidence, Fact, Finding, Frame, Line, Point, Section, Series, Severity, Table,
+    Unit, Value, format_duration,
 };
 use stacks::StackKey;
 
@@ -209,6 +209,14 @@ fn starvation(collected: &Collected, pool: &Pool, work: &Work<'_>) -> Option<Fin
         "The thread pool is short of threads: it adds some because others are blocked"
     };
     let mut finding = Finding::new("thread-pool-starvation", severity, confidence, title)
+        .fact(Fact::measured([
+            ("queue-at-the-end", Value::Mean(pool.queue.map_or(f64::NAN, |queue| queue.last))),
+            ("threads-at-the-end", Value::Mean(pool.threads.map_or(f64::NAN, |threads| threads.last))),
+            ("threads-added", Value::Count(told.starved)),
+            ("done", Value::PerSecond(pool.done_mean)),
+            ("blocked", Value::Percent(if seen { blocked } else { f64::NAN })),
+            ("window", Value::time(collected.measured)),
+        ]))
         .evidence("Work items waiting", from_to(pool.queue))
         .evidence("Threads", from_to(pool.threads))
         .evidence("Threads added", added(collected))

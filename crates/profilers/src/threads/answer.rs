@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Cost, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
-    WindowEnd, format_duration,
+    Body, Cell, Column, Confidence, Cost, Culprit, CulpritKind, Fact, Finding, Section, Severity, Table,
+    Unit, Value, WindowEnd, format_duration,
 };
 
 use process_view::TaskState;
@@ -160,6 +160,10 @@ fn busy_thread(thread: &Seen, window: &str) -> Finding {
         Confidence::High,
         format!("Thread '{}' keeps a processor busy", thread.name),
     )
+    .fact(Fact::measured([
+        ("cpu", Value::Nanoseconds(thread.cpu_used())),
+        ("without-a-processor", Value::Nanoseconds(thread.cpu_missed())),
+    ]))
     .evidence("CPU used", shown(thread.cpu_used()));
     let finding = if thread.cpu_missed() * MISSED_SHARE > thread.cpu_used() {
         finding
@@ -188,6 +192,7 @@ fn stuck(watched: &Watched, window: &str) -> Option<Finding> {
     Some(
         Finding::new("stuck-in-kernel", Severity::Warning, Confidence::Medium, title)
             .culprit(culprit)
+            .fact(Fact::measured([("threads", Value::count(stuck.len()))]))
             .evidence("Uninterruptible sleep", seen)
             .advice("It waits for a disk, a network file system or a device. Check the mounts and dmesg."),
     )
@@ -239,6 +244,10 @@ fn growth(watched: &Watched, window: &str) -> Option<Finding> {
             format!("The number of threads grows: {grown} more within {window}"),
         )
         .culprit(Culprit::new(CulpritKind::Thread, format!("{count} new threads named '{name}'")))
+        .fact(Fact::measured([
+            ("at-the-start", Value::count(watched.at_start)),
+            ("at-the-end", Value::count(watched.at_end)),
+        ]))
         .evidence("Threads", format!("{} at the start, {} at the end", watched.at_start, watched.at_end))
         .advice("Run it again in a minute: a pool that warms up stops growing, a leak does not.")
         .advice("Look at who starts these threads, and at what they wait for."),

@@ -7,7 +7,8 @@ use model::{ProcessId, ThreadId, Timestamp, WindowEnd};
 use process_view::{Clock, Process, ProcessorTime, Task, TaskState, ViewError};
 
 use crate::ProfilerError;
-use crate::profiler::{Run, Stop};
+use crate::control::Stop;
+use crate::profiler::Run;
 
 /// Time between the first two looks: some programs live no longer.
 const FIRST_PERIOD: Duration = Duration::from_millis(30);

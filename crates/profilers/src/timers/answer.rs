@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use model::{
-    Body, Cell, Column, Confidence, Culprit, CulpritKind, Finding, Section, Severity, Table, Unit,
-    format_duration,
+    Body, Cell, Column, Confidence, Culprit, CulpritKind, Fact, Finding, Section, Severity, Table, Unit,
+    Value, format_duration,
 };
 
 use super::judge::{Group, Kind, Seen, Verdict};
@@ -73,6 +73,11 @@ fn finding(seen: &Seen, group: &Group, least: u64) -> Option<Finding> {
     let culprit = Culprit { kind, ..blame::method(&group.frame) };
     let mut finding = Finding::new("timer-leak", Severity::Warning, confidence, title)
         .culprit(culprit)
+        .fact(Fact::measured([
+            ("now", Value::Count(group.now)),
+            ("before", Value::Count(group.before)),
+            ("window", Value::time(seen.window)),
+        ]))
         .evidence("Set now", format!("{now}, {} before", count_words(group.before)));
     if verdict == Verdict::Grows {
         let hourly = per_second(group.growth(), seen.window) * HOUR.as_secs_f64();

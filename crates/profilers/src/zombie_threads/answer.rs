@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     Body, Cell, Column, Confidence, Fact, Finding, Frame, Section, Severity, Stack, Stacks, Table, Unit,
-    format_duration,
+    Value, format_duration,
 };
 
 use super::judge::{Group, Looks, Verdict};
@@ -106,6 +106,12 @@ fn finding(looks: &Looks, group: &Group<'_>) -> Option<Finding> {
     let frame = group.stuck.first().and_then(|thread| thread.own_frame())?;
     let mut finding = Finding::new("thread-leak", Severity::Warning, confidence, title)
         .culprit(blame::method(frame))
+        .fact(Fact::measured([
+            ("idle", Value::count(group.stuck.len())),
+            ("born", Value::count(group.born.len())),
+            ("ended", Value::count(group.ended)),
+            ("window", Value::time(looks.window)),
+        ]))
         .fact(Fact::threads(group.stuck.iter().map(|thread| thread.inside)))
         .fact(Fact::names([group.began.clone()]))
         .evidence(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::{Patient, finds_the_illness, look, look_until_found, process, rows};
 use model::{Body, Cell, Redaction, Report};
-use profilers::{Control, Run, Settings, Stop, by_id, run};
+use profilers::{Run, Settings, SharedCode, Sharing, by_id, run};
 use testbed::{Runtime, Target, shared};
 
 const EVERY: [Runtime; 4] = Runtime::ALL;
@@ -67,8 +67,7 @@ fn no_text_is_told_when_it_is_redacted() {
     let settings = Settings::new(profiler.spec(), []).expect("settings").with_redaction(Redaction::On);
     let process = process(&target);
     let duration = profiler.spec().duration;
-    let report = run(profiler, &Run { process: &process, settings: &settings, duration, control: &Patient })
-        .expect("a report");
+    let report = run(profiler, &Run::new(&process, &settings, duration, &Patient)).expect("a report");
     let shown = show(&report);
     assert!(!rows(&report, "strings").is_empty());
     for part in ["Hamburg", "Lyon", "Portugal"] {
@@ -94,13 +93,7 @@ pub fn a_strangers_strings_are_read_and_healthy(target: &Target) {
 #[derive(Default)]
 struct HandsOn(std::sync::Mutex<Option<heap_collector::Taken>>);
 
-impl Control for HandsOn {
-    fn wait(&self, time: Duration) -> Stop {
-        Patient.wait(time)
-    }
-
-    fn progress(&self, _: Duration, _: Duration, _: &str) {}
-
+impl Sharing for HandsOn {
     fn hand_on_heap(&self, taken: heap_collector::Taken) {
         *self.0.lock().expect("nobody panicked") = Some(taken);
     }
@@ -108,18 +101,28 @@ impl Control for HandsOn {
     fn handed_on_heap(&self) -> Option<heap_collector::Taken> {
         self.0.lock().expect("nobody panicked").take()
     }
+
+    fn hand_on_code(&self, _: SharedCode) {}
+
+    fn handed_on_code(&self) -> Option<SharedCode> {
+        None
+    }
+
+    fn expects_code(&self) -> bool {
+        true
+    }
 }
 
 #[test]
 fn a_heap_that_was_taken_a_moment_before_is_not_taken_again() {
     for runtime in EVERY {
         let target = shared().target(PATIENT, runtime).arg("cap=16").start().expect("the patient starts");
-        let (process, control) = (process(&target), HandsOn::default());
+        let (process, sharing) = (process(&target), HandsOn::default());
         let ask = |id: &str| {
             let profiler = by_id(id).expect("the profiler");
             let settings = Settings::new(profiler.spec(), []).expect("the settings");
             let duration = Duration::from_millis(200);
-            let asked = Run { process: &process, settings: &settings, duration, control: &control };
+            let asked = Run::new(&process, &settings, duration, &Patient).sharing(&sharing);
             run(profiler, &asked).expect("a report")
         };
         assert_eq!(ask("memory-leaks").cost.pauses.count, 2, "{runtime}");
@@ -128,6 +131,6 @@ fn a_heap_that_was_taken_a_moment_before_is_not_taken_again() {
         let culprit = report.findings.first().and_then(|found| found.culprit.as_ref());
         let name = culprit.map(|culprit| culprit.name.as_str());
         assert_eq!(name, Some("Geo.AddressCache.s_entries"), "{runtime}: {:?}", report.notes);
-        assert!(control.handed_on_heap().is_none(), "it is used once");
+        assert!(sharing.handed_on_heap().is_none(), "it is used once");
     }
 }

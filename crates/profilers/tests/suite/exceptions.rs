@@ -46,9 +46,7 @@ fn the_report_of_a_program_that_dies_of_an_exception_covers_the_time_until_then(
         let settings = Settings::new(profiler.spec(), []).unwrap();
         let duration = Duration::from_secs(300);
         let process = process(&target);
-        let report =
-            run(profiler, &Run { process: &process, settings: &settings, duration, control: &Patient })
-                .unwrap();
+        let report = run(profiler, &Run::new(&process, &settings, duration, &Patient)).unwrap();
         assert_eq!(report.window.end, WindowEnd::TargetExited);
         assert!(report.window.measured_ns < 300_000_000_000);
         assert_eq!(rows(&report, "exceptions")[0][0], Cell::from("System.FormatException"));
@@ -79,8 +77,7 @@ fn the_report_of_a_user_in_a_hurry_has_names_and_says_so() {
     let settings = Settings::new(profiler.spec(), []).unwrap();
     let (duration, control) = (Duration::from_secs(300), Hurry(AtomicU32::new(0)));
     let process = process(&target);
-    let report =
-        run(profiler, &Run { process: &process, settings: &settings, duration, control: &control }).unwrap();
+    let report = run(profiler, &Run::new(&process, &settings, duration, &control)).unwrap();
     assert_eq!(report.window.end, WindowEnd::Cancelled);
     assert!(report.summary.contains("Import.PriceFeed.ParseAmount:"), "with its line: {}", report.summary);
     assert!(target.is_alive());

@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{look, look_until, process};
+use crate::support::{Patient, look, look_until, process};
 use heap_graph::HeapGraph;
 use model::{Confidence, Finding, Report, Timestamp, WindowEnd};
-use profilers::{Control, EarlierHeap, Run, Settings, Stop, by_id, run};
+use profilers::{Archive, Control, EarlierHeap, NotFound, Run, Settings, Stop, by_id, run};
 use testbed::{Runtime, Target, shared};
 
 const EVERY: [Runtime; 4] = Runtime::ALL;
@@ -179,24 +179,18 @@ struct Keeping {
     kept: Mutex<RefCell<Vec<HeapGraph>>>,
 }
 
-impl Control for Keeping {
-    fn wait(&self, time: Duration) -> Stop {
-        std::thread::sleep(time);
-        Stop::TimeOver
-    }
-
-    fn progress(&self, _: Duration, _: Duration, _: &str) {}
-
+impl Archive for Keeping {
     fn keep_heap(&self, _: &str, graph: &HeapGraph) -> Result<(), String> {
         self.kept.lock().expect("no panic").borrow_mut().push(graph.clone());
         Ok(())
     }
 
-    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, String> {
-        let number: usize = which.parse().map_err(|_| format!("no heap is called {which}"))?;
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, NotFound> {
+        let none = || NotFound { what: format!("no heap is called {which}"), next: Vec::new() };
+        let number: usize = which.parse().map_err(|_| none())?;
         let graph = self.kept.lock().expect("no panic").borrow().get(number).cloned();
         let taken_at = Timestamp::now().checked_sub(Duration::from_secs(3600)).ok();
-        Ok(EarlierHeap { graph: graph.ok_or("no such heap")?, taken_at, process: Some("Other".to_owned()) })
+        Ok(EarlierHeap { graph: graph.ok_or_else(none)?, taken_at, process: Some("Other".to_owned()) })
     }
 }
 
@@ -204,7 +198,7 @@ fn with(control: &Keeping, target: &Target, settings: &[&str]) -> Result<Report,
     let profiler = by_id("memory-leaks").expect("the profiler");
     let settings = Settings::new(profiler.spec(), settings.iter().copied()).expect("the settings");
     let duration = Duration::from_secs_f64(APART);
-    run(profiler, &Run { process: &process(target), settings: &settings, duration, control })
+    run(profiler, &Run::new(&process(target), &settings, duration, &Patient).archive(control))
 }
 
 /// Ends the run as soon as the first heap is there.
@@ -220,10 +214,16 @@ impl Control for Hurried {
     }
 
     fn progress(&self, _: Duration, _: Duration, _: &str) {}
+}
 
+impl Archive for Hurried {
     fn keep_heap(&self, _: &str, _: &HeapGraph) -> Result<(), String> {
         self.0.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, NotFound> {
+        Err(NotFound { what: which.to_owned(), next: Vec::new() })
     }
 }
 
@@ -234,7 +234,8 @@ fn who_ends_it_early_gets_a_report_of_two_looks() {
     let settings = Settings::new(profiler.spec(), ["looks=50"]).expect("the settings");
     let control = Hurried(AtomicBool::new(false));
     let duration = Duration::from_secs(3600);
-    let run_of = Run { process: &process(&target), settings: &settings, duration, control: &control };
+    let process = process(&target);
+    let run_of = Run::new(&process, &settings, duration, &control).archive(&control);
     let report = run(profiler, &run_of).expect("a report");
     assert_eq!(report.window.end, WindowEnd::Cancelled);
     assert_eq!(support::rows(&report, "looks").len(), 2);
@@ -243,13 +244,10 @@ fn who_ends_it_early_gets_a_report_of_two_looks() {
 /// Ends the process when its first heap is there.
 struct Deadly<'a>(&'a Target);
 
-impl Control for Deadly<'_> {
-    fn wait(&self, time: Duration) -> Stop {
-        std::thread::sleep(time);
-        Stop::TimeOver
+impl Archive for Deadly<'_> {
+    fn earlier_heap(&self, which: &str) -> Result<EarlierHeap, NotFound> {
+        Err(NotFound { what: which.to_owned(), next: Vec::new() })
     }
-
-    fn progress(&self, _: Duration, _: Duration, _: &str) {}
 
     fn keep_heap(&self, _: &str, _: &HeapGraph) -> Result<(), String> {
         self.0.kill().map_err(|error| error.to_string())
@@ -264,10 +262,8 @@ fn a_process_that_ends_between_two_looks_is_told_as_such() {
         let settings = Settings::new(profiler.spec(), []).expect("the settings");
         let duration = Duration::from_secs_f64(APART);
         let process = process(&target);
-        let outcome = run(
-            profiler,
-            &Run { process: &process, settings: &settings, duration, control: &Deadly(&target) },
-        );
+        let archive = Deadly(&target);
+        let outcome = run(profiler, &Run::new(&process, &settings, duration, &Patient).archive(&archive));
         assert!(matches!(outcome, Err(profilers::ProfilerError::TargetEnded)), "{runtime}: {outcome:?}");
     }
 }

@@ -12,7 +12,7 @@ use testbed::{Runtime, Target};
 fn watch(target: &Target, seconds: f64) -> Result<Openers, ProfilerError> {
     let (process, settings) = (process(target), Settings::default());
     let duration = Duration::from_secs_f64(seconds);
-    openers(&Run { process: &process, settings: &settings, duration, control: &Patient })
+    openers(&Run::new(&process, &settings, duration, &Patient))
 }
 
 /// Others may use the processor's breakpoints, or a virtual one may have none: `ENOSPC`, `EOPNOTSUPP`.

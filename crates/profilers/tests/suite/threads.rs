@@ -41,7 +41,7 @@ fn look_beside(target: &Target, seconds: f64, control: &Bystander<'_>) -> Report
     let settings = Settings::new(profiler.spec(), ["busy=50"]).expect("a setting");
     let process = process(target);
     let duration = Duration::from_secs_f64(seconds);
-    run(profiler, &Run { process: &process, settings: &settings, duration, control }).expect("a report")
+    run(profiler, &Run::new(&process, &settings, duration, control)).expect("a report")
 }
 
 fn ids(report: &Report) -> Vec<&str> {

@@ -73,7 +73,7 @@ impl Examination<'_> {
 
     /// Shows one report, unless all are shown together, and keeps it. Whatever comes of that, the process is left as it was found.
     fn hand_over(&self, visited: Visited) -> Result<Report, Failure> {
-        let Visited { report, session, stragglers } = visited;
+        let Visited { report, session, stragglers, .. } = visited;
         let shown = if self.args.json {
             Ok(())
         } else {

@@ -6,11 +6,13 @@ mod settling;
 mod verdict;
 mod watch;
 
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use checkup::{Examined, Leave, Stragglers};
 use discovery::{DotnetProcess, Reach};
+use judgement::{Case, KeptCase};
 use model::{ProcessId, Report, Timestamp, WindowEnd, format_duration};
 use reports::printable;
 use sessions::{MANIFEST_SCHEMA, Manifest, RunningSession};
@@ -22,7 +24,7 @@ use crate::args::CheckupArgs;
 use crate::control::{Interrupt, Second, UserControl};
 use crate::exit_code::Code;
 use crate::explain::{Failure, unreachable};
-use crate::output;
+use crate::output::{self, Draft, Keeping};
 use crate::progress::Progress;
 use crate::redaction;
 use crate::screen::Screen;
@@ -73,6 +75,9 @@ struct Examination<'a> {
 /// What came of one examination.
 struct Visited {
     report: Report,
+    /// All that it was judged by, and the file that it is wanted in.
+    case: Box<Case>,
+    case_file: Option<Draft>,
     session: RunningSession,
     stragglers: Stragglers,
 }
@@ -89,24 +94,31 @@ impl Examination<'_> {
 
     fn examine(&self, process: &DotnetProcess) -> Result<Visited, Failure> {
         // Before the target is looked at: a disk that cannot be written must not cost a measurement.
+        let case_file = self.args.keep_case.as_deref().map(Draft::beside).transpose();
+        let case_file = case_file.map_err(|failure| failure.instead(ANOTHER_FILE))?;
         let session = keeping::begin(self.args.output.as_deref(), &manifest(process, self.leave))?;
         let mut what = format!("checkup: examining {}", who(&process.name, process.pid));
         if self.leave.deep {
             what += &format!(", everything: about {}", minutes(checkup::expected(self.leave)));
         }
         let progress = Progress::begin(self.screen, &what);
-        let control = UserControl { interrupt: self.interrupt, progress: &progress, session: None };
-        let Examined { report, stragglers, .. } = checkup::examine(process, self.leave, &control);
+        let control = UserControl { interrupt: self.interrupt, progress: &progress };
+        let Examined { report, case, stragglers } = checkup::examine(process, self.leave, &control);
         progress.end();
-        Ok(Visited { report, session, stragglers })
+        let case = Box::new(case);
+        Ok(Visited { report, case, case_file, session, stragglers })
     }
 
     /// Shows and keeps the report. Whatever comes of that, the process is left as it was found.
     fn deliver(&self, visited: Visited) -> Result<Report, Failure> {
-        let Visited { report, session, stragglers } = visited;
+        let Visited { report, case, case_file, session, stragglers } = visited;
         let delivered = self.show_and_keep(&report, session);
         self.settle(&stragglers);
-        delivered.map(|()| report)
+        delivered?;
+        if let (Some(path), Some(file)) = (&self.args.keep_case, case_file) {
+            keep_case(path, file, &report, *case)?;
+        }
+        Ok(report)
     }
 
     /// Shows the report, then keeps it: if it cannot be kept, it has at least been seen.
@@ -130,6 +142,22 @@ fn kept(session: RunningSession, report: &Report, chosen: Option<&Path>) -> Resu
         .finish(report)
         .map_err(|error| Failure::from(error).also("the report above is complete, but it is not kept"))?;
     Ok(words)
+}
+
+/// What to do about a case that cannot be kept.
+const ANOTHER_FILE: &str = "choose another place with --keep-case FILE";
+
+/// Keeps what was seen, so that it can be judged again.
+fn keep_case(path: &Path, mut file: Draft, report: &Report, case: Case) -> Result<(), Failure> {
+    let kept = KeptCase::new(env!("CARGO_PKG_VERSION"), report.target.runtime_version.as_deref(), case);
+    let bytes = kept.to_bytes().map_err(|error| {
+        Failure::new(Code::Unexpected, error.to_string()).also("the report above is complete and kept")
+    })?;
+    let written = file.file().write_all(&bytes).map_err(|error| output::not_written(path, &error));
+    let kept = written.and_then(|()| file.keep(path, Keeping::Safe));
+    kept.map_err(|failure| failure.instead(ANOTHER_FILE).why("the report above is complete and kept"))?;
+    output::to_stderr(&format!("what was seen is in {}\n", path.display()));
+    Ok(())
 }
 
 /// A process, as it is spoken of.

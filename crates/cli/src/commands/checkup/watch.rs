@@ -27,7 +27,7 @@ impl Examination<'_> {
         let mut before: Option<Report> = None;
         loop {
             let begin = Instant::now();
-            let Visited { report, session, stragglers } = self.examine(process)?;
+            let Visited { report, session, stragglers, .. } = self.examine(process)?;
             if let Some(before) = before.as_ref().filter(|_| report.window.end == WindowEnd::Cancelled) {
                 // Half an examination would tell of illnesses as gone that it did not look for: it is kept, and not shown.
                 let finished = session.finish(&report);
@@ -66,7 +66,7 @@ impl Examination<'_> {
     fn rest(&self, begin: Instant, between: Duration) -> Stop {
         let left = between.saturating_sub(begin.elapsed());
         let progress = Progress::silent();
-        let control = UserControl { interrupt: self.interrupt, progress: &progress, session: None };
+        let control = UserControl { interrupt: self.interrupt, progress: &progress };
         control.wait(left)
     }
 }

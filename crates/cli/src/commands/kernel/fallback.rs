@@ -54,7 +54,7 @@ impl StandIn {
         subjects: &Subjects,
         progress: &Progress,
     ) -> Vec<Result<Report, ProfilerError>> {
-        let control = UserControl { interrupt: &subjects.interrupt, progress, session: None };
+        let control = UserControl { interrupt: &subjects.interrupt, progress };
         std::thread::scope(|scope| {
             let asked: Vec<_> = subjects
                 .processes
@@ -72,7 +72,7 @@ impl StandIn {
         process: &DotnetProcess,
         control: &UserControl<'_>,
     ) -> Result<Report, ProfilerError> {
-        let run = Run { process, settings: &self.settings, duration: plan.duration, control };
+        let run = Run::new(process, &self.settings, plan.duration, control);
         let mut report = profilers::run(self.profiler, &run)?;
         report.notes.insert(0, refused_note(&self.refusal));
         Ok(report)

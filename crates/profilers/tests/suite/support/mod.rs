@@ -31,8 +31,7 @@ pub fn look(profiler: &str, target: &Target, seconds: f64, settings: &[&str]) ->
     let process = process(target);
     let duration = Duration::from_secs_f64(seconds);
     testbed::watching(duration);
-    run(profiler, &Run { process: &process, settings: &settings, duration, control: &Patient })
-        .expect("a report")
+    run(profiler, &Run::new(&process, &settings, duration, &Patient)).expect("a report")
 }
 
 /// Looks again and again until something is found.
