@@ -158,7 +158,7 @@ impl Examination<'_> {
     }
 
     fn unseen(&self) -> Option<Section> {
-        // What has one reason is told once.
+        // What has one reason is said once.
         let mut all: Vec<Unseen> = Vec::new();
         for unseen in self.vitals.unseen.iter().chain(&self.looks.unseen) {
             match all.iter_mut().find(|known| known.why == unseen.why && known.how == unseen.how) {
@@ -183,8 +183,8 @@ impl Examination<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if let Some(told) = self.case.signs.runtime.as_ref().filter(|told| told.lost > 0) {
-            notes.push(format!("{} events were lost because the process's buffer was full", told.lost));
+        if let Some(runtime) = self.case.signs.runtime.as_ref().filter(|runtime| runtime.lost > 0) {
+            notes.push(format!("{} events were lost because the process's buffer was full", runtime.lost));
         }
         if let Some(system) =
             self.case.signs.system.as_ref().filter(|system| system.starved_percent() >= 30.0)
@@ -204,8 +204,8 @@ impl Examination<'_> {
         let method = format!("vital signs {signs}, closer looks {first}, looks at the heap {heap}");
         let mut cost = Cost { method, ..Cost::default() };
         cost.target_cpu_ns = self.case.signs.system.as_ref().and_then(|system| system.for_us_ns);
-        if let Some(told) = self.case.signs.runtime.as_ref() {
-            (cost.bytes, cost.events, cost.events_lost) = (told.bytes, told.events, told.lost);
+        if let Some(runtime) = self.case.signs.runtime.as_ref() {
+            (cost.bytes, cost.events, cost.events_lost) = (runtime.bytes, runtime.events, runtime.lost);
         }
         cost.bytes += self.case.signs.calls.bytes;
         cost.events += self.case.signs.calls.events;

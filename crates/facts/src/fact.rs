@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Doubt, Sign, Value};
 
-/// One thing that was measured or seen, and that connects a finding with others or tells what kind of it this is.
+/// One thing that was measured or seen, and that connects a finding with others or says of what kind it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "kebab-case")]
 pub enum Fact {

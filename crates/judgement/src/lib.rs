@@ -21,7 +21,7 @@ mod verdict;
 pub use case::{Case, Look, Subject, Untaken, WhyUntaken};
 pub use file::{CaseError, KeptCase};
 pub use rules::hot_method::async_above;
-pub use rules::{HALF_CLOSED, LEAST_STARVATIONS, RULES, Rule, illness, mean_call_seconds};
+pub use rules::{HALF_CLOSED, MIN_STARVATIONS, RULES, Rule, illness, mean_call_seconds};
 pub use signs::Signs;
 pub use verdict::{Ground, Verdict};
 

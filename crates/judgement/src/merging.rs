@@ -14,7 +14,7 @@ enum When {
     /// If both blame the same method or type.
     SameCulprit,
     /// If they blame the same, or one names what the other blames, or calls it; or if the cause blames nobody, because then
-    /// nothing tells them apart.
+    /// nothing distinguishes them.
     Related,
     /// If threads that stand still for ever are where the symptom is.
     StandsStill,

@@ -13,7 +13,7 @@ const ACTIVITY_START: &str = "ActivityStart";
 /// The same of one that ends.
 const ACTIVITY_STOP: &str = "ActivityStop";
 /// Pairs that an event may have; ours have five.
-const MOST_PAIRS: u16 = 64;
+const MAX_PAIRS: u16 = 64;
 /// The id of a call that began before anybody listened.
 const NO_ID: &str = "00000000-0000-0000-0000-000000000000";
 
@@ -77,7 +77,7 @@ pub(crate) fn read(seen: &Seen<'_>) -> Option<Told> {
     let source = fields.utf16().ok()?;
     let name = fields.utf16().ok()?;
     let mut pairs = Vec::new();
-    for _ in 0..fields.u16().ok()?.min(MOST_PAIRS) {
+    for _ in 0..fields.u16().ok()?.min(MAX_PAIRS) {
         pairs.push((fields.utf16().ok()?.to_string(), fields.utf16().ok()?.to_string()));
     }
     let (source, name) = (source.to_string(), name.to_string());

@@ -8,7 +8,7 @@ use judgement::signs::Tally;
 use super::told::{Edge, Told, Whom};
 
 /// Calls that are known at once; a program with more is not listened to for the rest.
-const MOST_OPEN: usize = 100_000;
+const MAX_OPEN: usize = 100_000;
 
 /// A call that has ended, or is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<B> Tracker<B> {
                 Some(Call { kind, library, begun, whom, took_ns, end: Some(end) })
             }
             (_, half) => {
-                if self.halves.len() < MOST_OPEN {
+                if self.halves.len() < MAX_OPEN {
                     self.halves.insert(key, half);
                 }
                 None

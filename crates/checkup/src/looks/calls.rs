@@ -24,13 +24,13 @@ const REQUEST_START: u32 = 1;
 /// Buffer in the target, in megabytes.
 const BUFFER_MB: u32 = 32;
 /// Calls after which it is known who makes them: an event costs the program up to 10 us, and a call has two.
-const MOST_CALLS: u64 = 3000;
+const MAX_CALLS: u64 = 3000;
 /// Callers, statements and failures that are told apart.
-const MOST_GROUPS: usize = 4096;
+const MAX_GROUPS: usize = 4096;
 /// Of one group.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 /// Places with a finding.
-const MOST_FINDINGS: usize = 3;
+const MAX_FINDINGS: usize = 3;
 /// Slow calls that ended, or failed ones, from which it is sure.
 const SURE: u64 = 3;
 
@@ -71,7 +71,7 @@ impl Profiler for Calls {
         let mut all = Tally::default();
         places.iter().for_each(|place| all.sum(&place.tally));
         let findings = places.iter().filter_map(|place| place.finding(window_ns, redaction));
-        let findings: Vec<Finding> = findings.take(MOST_FINDINGS).collect();
+        let findings: Vec<Finding> = findings.take(MAX_FINDINGS).collect();
         let summary = match (findings.first(), all.begun, all.slow) {
             (Some(worst), ..) => format!("{}.", worst.title),
             (None, 0, _) => "No call began.".to_owned(),
@@ -120,7 +120,7 @@ impl Group {
 }
 
 fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, by: u64) {
-    if let Some(known) = known(counts, key, MOST_WORDS) {
+    if let Some(known) = known(counts, key, MAX_WORDS) {
         *known += by;
     }
 }
@@ -146,7 +146,7 @@ struct Watch {
 impl Watch {
     fn add(groups: &mut BTreeMap<Key, Group>, call: &Call<Option<StackKey>>) {
         let key = (call.kind, call.whom.place.clone(), call.library, call.begun);
-        if let Some(group) = known(groups, key, MOST_GROUPS) {
+        if let Some(group) = known(groups, key, MAX_GROUPS) {
             group.add(call);
         }
     }
@@ -156,7 +156,7 @@ impl OtherEvents for Watch {
     fn event(&mut self, seen: &Seen<'_>, stack: &mut dyn FnMut() -> Option<StackKey>) -> Going {
         if let Some(told) = dependencies::read(seen) {
             if told.edge == Edge::Complaint
-                && let Some(last) = known(&mut self.complaints, told.whom.place.clone(), MOST_GROUPS)
+                && let Some(last) = known(&mut self.complaints, told.whom.place.clone(), MAX_GROUPS)
             {
                 *last = told.message.clone();
             }
@@ -165,11 +165,11 @@ impl OtherEvents for Watch {
                 Watch::add(&mut self.groups, &call);
             }
         } else if let Some(host) = host(seen)
-            && let Some(count) = known(&mut self.bare, (host, stack()), MOST_GROUPS)
+            && let Some(count) = known(&mut self.bare, (host, stack()), MAX_GROUPS)
         {
             *count += 1;
         }
-        if self.ended < MOST_CALLS { Going::On } else { Going::Stop }
+        if self.ended < MAX_CALLS { Going::On } else { Going::Stop }
     }
 }
 
@@ -368,10 +368,10 @@ mod tests {
     #[test]
     fn a_full_table_goes_on_with_what_it_has() {
         let mut counts = BTreeMap::new();
-        (0..MOST_WORDS).for_each(|word| count(&mut counts, word, 1));
-        count(&mut counts, MOST_WORDS, 1);
+        (0..MAX_WORDS).for_each(|word| count(&mut counts, word, 1));
+        count(&mut counts, MAX_WORDS, 1);
         count(&mut counts, 0, 1);
-        assert_eq!((counts.len(), counts.get(&0)), (MOST_WORDS, Some(&2)));
+        assert_eq!((counts.len(), counts.get(&0)), (MAX_WORDS, Some(&2)));
     }
 
     #[test]

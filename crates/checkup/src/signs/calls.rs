@@ -21,7 +21,7 @@ use crate::looks::JITTING_STARTED;
 const BUFFER_MB: u32 = 4;
 /// Calls a second beyond which it is not listened to. An event costs the program about 5 us and a call has two, so this is one per
 /// cent of a processor.
-const MOST_A_SECOND: f64 = 1000.0;
+const MAX_A_SECOND: f64 = 1000.0;
 /// A burst is heard to its end.
 const BURST: u64 = 500;
 
@@ -62,7 +62,7 @@ impl Observer for Listener<'_> {
         let Some(told) = dependencies::read(seen) else { return };
         self.told += 1;
         let seconds = Duration::from_nanos(seen.at_ns).as_secs_f64();
-        if self.told.saturating_sub(2 * BURST) as f64 > seconds * MOST_A_SECOND * 2.0 {
+        if self.told.saturating_sub(2 * BURST) as f64 > seconds * MAX_A_SECOND * 2.0 {
             self.enough.store(true, Ordering::Release);
         }
         if let Some(call) = self.tracker.take(told, seen.at_ns, || ()) {

@@ -8,9 +8,9 @@ use judgement::signs::Connections;
 use model::ProcessId;
 
 /// Descriptors that are looked at.
-const MOST_DESCRIPTORS: usize = 20_000;
+const MAX_DESCRIPTORS: usize = 20_000;
 /// Lines of the kernel's tables that are read: a machine may have more connections than anybody wants to wait for.
-const MOST_LINES: usize = 200_000;
+const MAX_LINES: usize = 200_000;
 /// `TCP_CLOSE_WAIT`, as the tables have it.
 const CLOSE_WAIT: &str = "08";
 
@@ -42,7 +42,7 @@ impl Sockets {
         }
         for table in ["tcp", "tcp6"] {
             let Ok(file) = fs::File::open(format!("/proc/{pid}/net/{table}")) else { continue };
-            let lines = BufReader::new(file).lines().map_while(Result::ok).take(MOST_LINES);
+            let lines = BufReader::new(file).lines().map_while(Result::ok).take(MAX_LINES);
             let half_closed =
                 lines.filter_map(|line| half_closed(&line).filter(|inode| sockets.contains(inode)));
             found.half_closed.extend(half_closed);
@@ -75,7 +75,7 @@ fn lingering_in(text: &str) -> Option<u64> {
 fn sockets(pid: ProcessId) -> BTreeSet<u64> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries
-        .take(MOST_DESCRIPTORS)
+        .take(MAX_DESCRIPTORS)
         .filter_map(|entry| {
             let link = fs::read_link(entry.path()).ok()?;
             link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()

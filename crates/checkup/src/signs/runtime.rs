@@ -24,7 +24,7 @@ const COUNTERS: &str = "System.Runtime";
 /// The event source of outgoing HTTP calls, which counts them too (.NET 5).
 const HTTP: &str = "System.Net.Http";
 /// Threads that may be in a pause at once; one does it.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 /// Our own session makes the runtime compile what it needs for it, within this time.
 pub(super) const SETTLED: Duration = Duration::from_millis(1500);
 
@@ -99,7 +99,7 @@ impl Observer for Listener {
                 let generations: Vec<GenerationHistory> = history.generations().collect();
                 self.add_collection(seen.at_ns, history.heap, &generations, self.is_concurrent);
             }
-            RuntimeEvent::SuspendBegin(begin) if self.open.len() < MOST_OPEN => {
+            RuntimeEvent::SuspendBegin(begin) if self.open.len() < MAX_OPEN => {
                 self.open.insert(seen.event.thread(), (seen.at_ns, begin.reason));
             }
             RuntimeEvent::RestartEnd(_) => self.restarted(seen),

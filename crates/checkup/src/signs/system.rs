@@ -10,7 +10,7 @@ use model::{ProcessId, Redaction, TargetText, ThreadId};
 use process_view::{Clock, Process, ProcessorTime, TaskState};
 
 /// Descriptors whose targets are read; all of them are counted.
-const MOST_LINKS: usize = 20_000;
+const MAX_LINKS: usize = 20_000;
 
 /// The runtime calls the threads so that talk to tools or send them events (.NET 5), and by mistake one that waits for profilers to
 /// leave, once there was one.
@@ -30,7 +30,7 @@ fn descriptors(pid: ProcessId) -> Option<Descriptors> {
     let mut folders: HashMap<String, u64> = HashMap::new();
     for (number, entry) in opened(pid)?.enumerate() {
         found.total += 1;
-        if number >= MOST_LINKS {
+        if number >= MAX_LINKS {
             continue;
         }
         let Ok(link) = fs::read_link(entry.path()) else { continue };

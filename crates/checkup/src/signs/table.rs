@@ -53,41 +53,41 @@ pub fn section(signs: &Signs) -> Section {
 }
 
 fn runtime_rows(signs: &Signs, row: &mut dyn FnMut(&str, String, String)) {
-    let Some(told) = &signs.runtime else { return };
-    let has_none = told.counting == Counting::Unneeded;
+    let Some(runtime) = &signs.runtime else { return };
+    let has_none = runtime.counting == Counting::Unneeded;
     if has_none {
         row("Pool queue", "0".to_owned(), "no pool threads".to_owned());
-    } else if let Some(queue) = told.counter("threadpool-queue-length") {
-        let threads = told.counter("threadpool-thread-count").map(|threads| threads.last());
+    } else if let Some(queue) = runtime.counter("threadpool-queue-length") {
+        let threads = runtime.counter("threadpool-thread-count").map(|threads| threads.last());
         let threads = threads.map(|threads| format!("{threads:.0} pool threads")).unwrap_or_default();
         row("Pool queue", format!("{:.0}", queue.mean()), threads);
     }
-    if let Some(heap) = told.heap_bytes() {
-        row("Heap", bytes(heap), told.generations().map(generations).unwrap_or_default());
+    if let Some(heap) = runtime.heap_bytes() {
+        row("Heap", bytes(heap), runtime.generations().map(generations).unwrap_or_default());
     }
-    if let Some(allocated) = told.allocated() {
+    if let Some(allocated) = runtime.allocated() {
         row("Allocation", format!("{}/s", bytes(allocated)), String::new());
     }
-    let [first, second, full] = told.collections;
-    let longest = format_duration(std::time::Duration::from_nanos(told.gc_pauses.longest_ns));
+    let [first, second, full] = runtime.collections;
+    let longest = format_duration(std::time::Duration::from_nanos(runtime.gc_pauses.longest_ns));
     let counts = match first + second + full {
         0 => "no collection".to_owned(),
         _ => format!("{first} of gen 0, {second} of gen 1, {full} full; longest pause {longest}"),
     };
-    row("Time in GC", percent(told.gc_percent()), counts);
-    row("Exceptions", rate(told.rate(told.exceptions)), String::new());
-    let waited = std::time::Duration::from_secs_f64((told.lock_waited_ns / 1e9).clamp(0.0, 1e9));
+    row("Time in GC", percent(runtime.gc_percent()), counts);
+    row("Exceptions", rate(runtime.rate(runtime.exceptions)), String::new());
+    let waited = std::time::Duration::from_secs_f64((runtime.lock_waited_ns / 1e9).clamp(0.0, 1e9));
     let waited = if waited.is_zero() { String::new() } else { format!("waited {}", format_duration(waited)) };
-    row("Lock contention", rate(told.rate(told.lock_waits)), waited);
+    row("Lock contention", rate(runtime.rate(runtime.lock_waits)), waited);
     if has_none {
         row("Timers", "0".to_owned(), String::new());
-    } else if let Some(timers) = told.counter("active-timer-count") {
+    } else if let Some(timers) = runtime.counter("active-timer-count") {
         row("Timers", format!("{:.0}", timers.last()), String::new());
     }
-    let unseen = if told.counts_compiled() { "" } else { "without those made at run time" };
-    row("Methods compiled", rate(told.compiled_rate()), unseen.to_owned());
-    if let Some(calls) = told.http_counter("current-requests").filter(|calls| calls.mean() > 0.0) {
-        let started = told.http_counter("requests-started-rate").map_or(0.0, Values::mean);
+    let unseen = if runtime.counts_compiled() { "" } else { "without those made at run time" };
+    row("Methods compiled", rate(runtime.compiled_rate()), unseen.to_owned());
+    if let Some(calls) = runtime.http_counter("current-requests").filter(|calls| calls.mean() > 0.0) {
+        let started = runtime.http_counter("requests-started-rate").map_or(0.0, Values::mean);
         row("Outgoing HTTP", format!("{:.1} at once", calls.mean()), format!("{} begun", rate(started)));
     }
 }

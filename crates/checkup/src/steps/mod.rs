@@ -16,15 +16,16 @@ mod taking;
 use std::time::Duration;
 
 use discovery::DotnetProcess;
+use judgement::signs::RuntimeSigns;
 use judgement::{Signs, Untaken, WhyUntaken};
 use model::{Redaction, Report, format_duration};
 use profilers::{Engine, Profiler, by_id};
 
 use self::pauses::{heap, heap_walk, moments, no_pause, queue};
 use self::reasons::{
-    always, awaited, busy, busy_unseen, calling, collecting, compiling, exceptions, finalizing, growing,
-    growing_outside, large_heap, large_objects, lock_waits, many_threads, many_timers, opening, pausing,
-    pinned, queueing, stopping,
+    allocations_reported, always, awaited, busy, busy_unseen, calling, collecting, compiling, exceptions,
+    finalizing, growing, growing_outside, large_heap, large_objects, lock_waits, many_threads, many_timers,
+    opening, pausing, pinned, queueing, stopping, thrown, waits_begun,
 };
 use crate::clock::Stragglers;
 use crate::looks::{Calls, Compilations, Opened};
@@ -94,6 +95,14 @@ pub struct Step {
     pub tells: &'static str,
     /// Whether it is for when another cannot be taken, and never taken beside it.
     pub stands_in: bool,
+    /// Whether it needs the heap to be read; some of the last lane are there only because they stop all threads.
+    pub reads_heap: fn(&Signs) -> bool,
+    /// How many events with stacks it asks for a second, if it asks for such: more than enough of them make it shorter.
+    pub events: Option<fn(&RuntimeSigns) -> f64>,
+    /// Whether it has to see collections as well.
+    pub sees_collections: bool,
+    /// Whether it has all code listed at its start, which the others wait for.
+    pub lists_code: bool,
 }
 
 impl Step {
@@ -101,17 +110,50 @@ impl Step {
     const fn standing_in(self) -> Step {
         Step { stands_in: true, ..self }
     }
+
+    /// The heap is read only then.
+    const fn reads_heap(self, reads_heap: fn(&Signs) -> bool) -> Step {
+        Step { reads_heap, ..self }
+    }
+
+    /// It asks for events with stacks.
+    const fn events(self, events: fn(&RuntimeSigns) -> f64) -> Step {
+        Step { events: Some(events), ..self }
+    }
+
+    /// It has to see collections as well.
+    const fn with_collections(self) -> Step {
+        Step { sees_collections: true, ..self }
+    }
+
+    /// It has all code listed at its start.
+    const fn listing_code(self) -> Step {
+        Step { lists_code: true, ..self }
+    }
+}
+
+fn always_reads(_: &Signs) -> bool {
+    true
+}
+
+fn never_reads(_: &Signs) -> bool {
+    false
+}
+
+/// The finalizer queue is read from outside where somebody can.
+fn where_queue_is_hidden(signs: &Signs) -> bool {
+    signs.waiting_for_finalizer.is_none()
 }
 
 /// All closer looks. A new one is one line here.
 #[rustfmt::skip]
 pub static STEPS: &[Step] = &[
-    step(Look::Profiler("contention"), 3.0, &[], Lane::Beside, lock_waits, no_pause, "which locks threads wait for"),
-    step(Look::Profiler("exceptions"), 2.5, &[], Lane::Beside, exceptions, no_pause, "where exceptions are thrown"),
-    step(Look::Profiler("allocations"), 3.0, &[], Lane::Beside, collecting, no_pause, "who allocates what"),
+    step(Look::Profiler("contention"), 3.0, &[], Lane::Beside, lock_waits, no_pause, "which locks threads wait for").events(waits_begun),
+    step(Look::Profiler("exceptions"), 2.5, &[], Lane::Beside, exceptions, no_pause, "where exceptions are thrown").events(thrown),
+    step(Look::Profiler("allocations"), 3.0, &[], Lane::Beside, collecting, no_pause, "who allocates what").events(allocations_reported).with_collections(),
     step(Look::Profiler("gc-pauses"), 4.0, &[], Lane::Beside, pausing, no_pause, "who makes collections necessary"),
     step(Look::Profiler("runtime-pauses"), 3.0, &[], Lane::Beside, stopping, no_pause, "who stops all threads"),
-    step(Look::Profiler("cpu"), 3.0, &["kernel=hide"], Lane::Beside, busy, no_pause, "which method uses the processors"),
+    step(Look::Profiler("cpu"), 3.0, &["kernel=hide"], Lane::Beside, busy, no_pause, "which method uses the processors").listing_code(),
     step(Look::Own(&Compilations), 2.5, &[], Lane::Beside, compiling, no_pause, "who keeps the compiler busy"),
     step(Look::Own(&Calls), 3.0, &[], Lane::Beside, calling, no_pause, "who makes slow calls"),
     step(Look::Own(&Opened), 4.0, &[], Lane::Beside, opening, no_pause, "who opens files and sockets that stay open"),
@@ -120,12 +162,12 @@ pub static STEPS: &[Step] = &[
     step(Look::Profiler("cpu-unprivileged"), 2.0, &[], Lane::Agent, busy_unseen, moments, "which method uses the processors").standing_in(),
     step(Look::Profiler("deadlocks"), 2.0, &[], Lane::Agent, always, moments, "threads that wait for each other, or for ever"),
     step(Look::Profiler("zombie-threads"), 3.0, &[], Lane::Agent, many_threads, moments, "where idle threads are stuck"),
-    step(Look::Profiler("async-hot-paths"), 1.5, &["rate=30", "waits=no"], Lane::Heap, awaited, moments, "for whom async methods work"),
+    step(Look::Profiler("async-hot-paths"), 1.5, &["rate=30", "waits=no"], Lane::Heap, awaited, moments, "for whom async methods work").reads_heap(never_reads),
     step(Look::Profiler("memory-leaks"), 3.0, &[], Lane::Heap, growing, heap_walk, "what grows on the heap, and who holds it"),
     // Right behind the one that hands its heap on.
     step(Look::Profiler("duplicate-strings"), 1.0, &[], Lane::Heap, large_heap, heap_walk, "which strings are there many times"),
     step(Look::Profiler("timers"), 1.5, &[], Lane::Heap, many_timers, heap_walk, "what the timers call, and whether they pile up"),
-    step(Look::Profiler("finalizer-queue"), 1.5, &[], Lane::Heap, finalizing, queue, "which objects wait for their finalizer"),
+    step(Look::Profiler("finalizer-queue"), 1.5, &[], Lane::Heap, finalizing, queue, "which objects wait for their finalizer").reads_heap(where_queue_is_hidden),
     step(Look::Profiler("handles"), 2.0, &[], Lane::Heap, pinned, heap_walk, "who pins objects"),
     step(Look::Profiler("heap-composition"), 2.0, &[], Lane::Heap, large_objects, heap_walk, "where the heap has holes"),
     step(Look::Profiler("stuck-tasks"), 2.0, &[], Lane::Heap, always, heap_walk, "async operations that do not move"),
@@ -140,7 +182,20 @@ const fn step(
     pause: fn(&Vitals, &DotnetProcess) -> Duration,
     tells: &'static str,
 ) -> Step {
-    Step { look, seconds, set, lane, called, pause, tells, stands_in: false }
+    Step {
+        look,
+        seconds,
+        set,
+        lane,
+        called,
+        pause,
+        tells,
+        stands_in: false,
+        reads_heap: if matches!(lane, Lane::Heap) { always_reads } else { never_reads },
+        events: None,
+        sees_collections: false,
+        lists_code: false,
+    }
 }
 
 /// What came of one look.
@@ -226,7 +281,7 @@ impl Looks {
                 self.not_taken(step, WhyUntaken::NoMemory, no_memory(step, left));
                 continue;
             }
-            if asks_for_heap(step, profiler, signs) && pauses::heap_may_not_come(signs, process) {
+            if (step.reads_heap)(signs) && pauses::heap_may_not_come(signs, process) {
                 self.not_taken(step, WhyUntaken::HeapMayNotCome, no_heap(step));
                 continue;
             }
@@ -235,15 +290,11 @@ impl Looks {
                 self.not_taken(step, WhyUntaken::NeedsLeave, too_long(step, signs, pause));
                 continue;
             }
-            let walk = match asks_for_heap(step, profiler, signs) {
+            let walk = match (step.reads_heap)(signs) {
                 true => heap(vitals, process).time * TAKEN_AT_A_LOOK,
                 false => Duration::ZERO,
             };
-            let seconds = if leave.deep {
-                step.seconds
-            } else {
-                reasons::enough(profiler.spec().id, step.seconds, signs)
-            };
+            let seconds = if leave.deep { step.seconds } else { reasons::enough(step, signs) };
             chosen.push(Called { step, profiler, why, seconds, walk });
         }
         chosen
@@ -260,16 +311,6 @@ impl Looks {
 /// Whether a look makes the target take memory: for events with stacks that wait to be sent, for its heap.
 fn takes_memory(step: &Step, profiler: &dyn Profiler) -> bool {
     step.lane == Lane::Heap || profiler.spec().engine == Engine::EventPipe
-}
-
-/// Whether a look lets the runtime tell of its heap. Some of the last lane need none: they are there because they stop all threads.
-fn asks_for_heap(step: &Step, profiler: &dyn Profiler, signs: &Signs) -> bool {
-    let without = match profiler.spec().id {
-        "async-hot-paths" => true,
-        "finalizer-queue" => signs.waiting_for_finalizer.is_some(),
-        _ => false,
-    };
-    step.lane == Lane::Heap && !without
 }
 
 fn no_heap(step: &Step) -> Unseen {
@@ -294,7 +335,7 @@ fn no_memory(step: &Step, left: u64) -> Unseen {
 }
 
 fn too_long(step: &Step, signs: &Signs, pause: Duration) -> Unseen {
-    let heap = signs.runtime.as_ref().and_then(judgement::signs::RuntimeSigns::heap_bytes).unwrap_or(0.0);
+    let heap = signs.runtime.as_ref().and_then(RuntimeSigns::heap_bytes).unwrap_or(0.0);
     Unseen {
         what: step.tells.to_owned(),
         why: format!(

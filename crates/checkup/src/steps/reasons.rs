@@ -2,8 +2,9 @@
 
 use facts::CallsKind;
 use judgement::signs::{RuntimeSigns, Values};
-use judgement::{LEAST_STARVATIONS, Look, Signs, mean_call_seconds};
+use judgement::{Look, MIN_STARVATIONS, Signs, mean_call_seconds};
 
+use super::Step;
 use crate::wording::calls;
 use crate::words::{bytes, percent, rate};
 
@@ -42,14 +43,14 @@ pub(super) fn always(_: &Signs, _: &[Look]) -> Option<String> {
 }
 
 pub(super) fn lock_waits(signs: &Signs, _: &[Look]) -> Option<String> {
-    let told = signs.runtime.as_ref()?;
-    let waits = told.rate(told.lock_waits);
+    let runtime = signs.runtime.as_ref()?;
+    let waits = runtime.rate(runtime.lock_waits);
     (waits >= LOCK_WAITS).then(|| format!("threads waited for locks {}", rate(waits)))
 }
 
 pub(super) fn exceptions(signs: &Signs, _: &[Look]) -> Option<String> {
-    let told = signs.runtime.as_ref()?;
-    let thrown = told.rate(told.exceptions);
+    let runtime = signs.runtime.as_ref()?;
+    let thrown = runtime.rate(runtime.exceptions);
     (thrown >= EXCEPTIONS).then(|| format!("exceptions were thrown {}", rate(thrown)))
 }
 
@@ -59,12 +60,13 @@ pub(super) fn collecting(signs: &Signs, _: &[Look]) -> Option<String> {
 }
 
 pub(super) fn pausing(signs: &Signs, _: &[Look]) -> Option<String> {
-    let told = signs.runtime.as_ref()?;
-    if told.induced > 0 {
-        return Some(format!("the program asked for {} collections", told.induced));
+    let runtime = signs.runtime.as_ref()?;
+    if runtime.induced > 0 {
+        return Some(format!("the program asked for {} collections", runtime.induced));
     }
-    (told.gc_pauses.longest_ns >= NOTICED_PAUSE_NS)
-        .then(|| format!("a collection stopped the program for {} ms", told.gc_pauses.longest_ns / 1_000_000))
+    (runtime.gc_pauses.longest_ns >= NOTICED_PAUSE_NS).then(|| {
+        format!("a collection stopped the program for {} ms", runtime.gc_pauses.longest_ns / 1_000_000)
+    })
 }
 
 pub(super) fn stopping(signs: &Signs, _: &[Look]) -> Option<String> {
@@ -99,14 +101,14 @@ pub(super) fn awaited(_: &Signs, looks: &[Look]) -> Option<String> {
 }
 
 pub(super) fn compiling(signs: &Signs, _: &[Look]) -> Option<String> {
-    let told = signs.runtime.as_ref()?;
-    let compiled = told.compiled_rate();
+    let runtime = signs.runtime.as_ref()?;
+    let compiled = runtime.compiled_rate();
     if compiled >= COMPILED {
         return Some(format!("methods were compiled {}", rate(compiled)));
     }
     // Of methods made at run time, events tell only those who want everything.
     let works = signs.system.as_ref().is_some_and(|system| system.cpu_percent() >= WORKS);
-    (!told.counts_compiled() && works).then(|| "methods made at run time were not counted".to_owned())
+    (!runtime.counts_compiled() && works).then(|| "methods made at run time were not counted".to_owned())
 }
 
 pub(super) fn queueing(signs: &Signs, _: &[Look]) -> Option<String> {
@@ -114,7 +116,7 @@ pub(super) fn queueing(signs: &Signs, _: &[Look]) -> Option<String> {
     // A burst of work, or a crowded machine, lacks a thread once and has no queue when it is read.
     let queue = reported.counter("threadpool-queue-length");
     let has_queued = queue.is_none_or(|queue| queue.0.iter().any(|length| *length > 0.0));
-    if reported.starvations >= LEAST_STARVATIONS || (reported.starvations > 0 && has_queued) {
+    if reported.starvations >= MIN_STARVATIONS || (reported.starvations > 0 && has_queued) {
         return Some(format!("the pool lacked threads {} times", reported.starvations));
     }
     let done = reported.counter("threadpool-completed-items-count").map_or(0.0, Values::mean);
@@ -157,7 +159,7 @@ const GROWTH: u64 = 1 << 20;
 /// Of its memory, the part that grew, in per mille: of a large process a megabyte is noise.
 const GROWTH_SHARE: u64 = 5;
 /// Bytes allocated per second without which no place of the heap can grow by the 250 kB within a look that make a leak.
-const LEAST_ALLOCATION: f64 = 80e3;
+const MIN_ALLOCATION: f64 = 80e3;
 
 pub(super) fn growing(signs: &Signs, _: &[Look]) -> Option<String> {
     let resident = &signs.system.as_ref()?.resident;
@@ -166,7 +168,7 @@ pub(super) fn growing(signs: &Signs, _: &[Look]) -> Option<String> {
     // Our own session takes some megabytes at its start. What grows later is not ours.
     let is_its_own = resident.growth_of_second_half() >= least;
     let allocated = signs.runtime.as_ref().and_then(RuntimeSigns::allocated);
-    let may_leak = is_its_own || allocated.is_none_or(|rate| rate >= LEAST_ALLOCATION);
+    let may_leak = is_its_own || allocated.is_none_or(|rate| rate >= MIN_ALLOCATION);
     (grew >= least && resident.mostly_grows() && may_leak)
         .then(|| format!("its memory grew by {}", bytes(grew as f64)))
 }
@@ -209,9 +211,9 @@ pub(super) fn finalizing(signs: &Signs, looks: &[Look]) -> Option<String> {
     {
         return Some("threads are stuck, and the finalizer may be one of them".to_owned());
     }
-    let told =
-        signs.runtime.as_ref().and_then(|told| told.heap.as_ref()).map_or(0, |heap| heap.finalization_count);
-    let waiting = told.max(signs.waiting_for_finalizer.unwrap_or(0));
+    let heap = signs.runtime.as_ref().and_then(|runtime| runtime.heap.as_ref());
+    let reported = heap.map_or(0, |heap| heap.finalization_count);
+    let waiting = reported.max(signs.waiting_for_finalizer.unwrap_or(0));
     (waiting >= FINALIZABLE).then(|| format!("{waiting} objects waited for their finalizer"))
 }
 
@@ -228,9 +230,9 @@ pub(super) fn pinned(signs: &Signs, _: &[Look]) -> Option<String> {
 const LARGE_OBJECTS: f64 = 50e6;
 
 pub(super) fn large_objects(signs: &Signs, _: &[Look]) -> Option<String> {
-    let told = signs.runtime.as_ref()?;
-    let counted = told.counter("loh-size").map_or(0.0, Values::last);
-    let large = counted.max(told.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
+    let runtime = signs.runtime.as_ref()?;
+    let counted = runtime.counter("loh-size").map_or(0.0, Values::last);
+    let large = counted.max(runtime.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
     let large = large.max(signs.large.last() as f64);
     (large >= LARGE_OBJECTS).then(|| format!("there are {} of large objects", bytes(large)))
 }
@@ -265,24 +267,33 @@ pub(super) fn calling(signs: &Signs, _: &[Look]) -> Option<String> {
 /// Events with stacks that are enough to tell whose they are: a share of a half within 3 per cent. Each costs the target 10 to 20 us, so
 /// more would only slow it down.
 const ENOUGH: f64 = 1_500.0;
-/// The runtime tells of an allocation for every so many bytes.
-const BYTES_TOLD: f64 = 100e3;
+/// The runtime reports an allocation for every so many bytes.
+const BYTES_REPORTED: f64 = 100e3;
 /// However many there are: the shortest look at them, in seconds.
 const SHORTEST: f64 = 0.3;
 /// Collections to be seen beside allocations: the look says nothing of a program that has fewer than 3.
 const COLLECTIONS: f64 = 6.0;
 
-/// For how long a look that asks for events with stacks is to be taken: less of those that come more often.
-pub(super) fn enough(look: &str, seconds: f64, signs: &Signs) -> f64 {
-    let rate = |told: &RuntimeSigns| match look {
-        "allocations" => told.allocated().map_or(0.0, |bytes| bytes / BYTES_TOLD),
-        "exceptions" => told.rate(told.exceptions),
-        "contention" => told.rate(told.lock_waits),
-        _ => 0.0,
-    };
-    let Some(told) = signs.runtime.as_ref() else { return seconds };
-    let collections = (look == "allocations").then(|| told.rate(told.gc_pauses.count));
-    shortened(seconds, rate(told), collections)
+/// Allocations that the runtime reports a second.
+pub(super) fn allocations_reported(runtime: &RuntimeSigns) -> f64 {
+    runtime.allocated().map_or(0.0, |bytes| bytes / BYTES_REPORTED)
+}
+
+/// Exceptions a second.
+pub(super) fn thrown(runtime: &RuntimeSigns) -> f64 {
+    runtime.rate(runtime.exceptions)
+}
+
+/// Waits for locks a second.
+pub(super) fn waits_begun(runtime: &RuntimeSigns) -> f64 {
+    runtime.rate(runtime.lock_waits)
+}
+
+/// For how long a look is to be taken that asks for events with stacks: less of those that come more often.
+pub(super) fn enough(step: &Step, signs: &Signs) -> f64 {
+    let Some((events, runtime)) = step.events.zip(signs.runtime.as_ref()) else { return step.seconds };
+    let collections = step.sees_collections.then(|| runtime.rate(runtime.gc_pauses.count));
+    shortened(step.seconds, events(runtime), collections)
 }
 
 /// So many events come a second, and so many collections, if those are to be seen as well.

@@ -30,10 +30,8 @@ const USUAL_OVERHEAD: Duration = Duration::from_millis(600);
 const GRACE: Duration = Duration::from_millis(700);
 /// A heap is as good as a new one for so long after its look.
 const FRESH: Duration = Duration::from_secs(1);
-/// A look that is told of all code has it by then.
+/// A look that has all code listed has it by then.
 const CODE_COMES: Duration = Duration::from_millis(1500);
-/// The look that is told of all code first.
-const TOLD_FIRST: &str = "cpu";
 /// Methods compiled a second, at most, by who is not listened to for new code: what comes nevertheless is asked for later.
 const HARDLY_COMPILES: f64 = 2.0;
 /// How often it is seen whether the user wants the report now.
@@ -154,7 +152,7 @@ impl Looks {
                     .is_none_or(|runtime| runtime.compiled_rate() > HARDLY_COMPILES),
         };
         let called = looks.choose(process, vitals, leave, &[Lane::Beside, Lane::Agent]);
-        if called.iter().any(|called| called.profiler.spec().id == TOLD_FIRST) {
+        if called.iter().any(|called| called.step.lists_code) {
             let mut handed_on = visitor.handed_on.lock().unwrap_or_else(PoisonError::into_inner);
             handed_on.code_comes = Some(Instant::now() + CODE_COMES);
         }

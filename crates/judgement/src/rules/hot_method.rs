@@ -17,7 +17,7 @@ use crate::{Case, Look, Verdict};
 /// Of the time in which its threads could run, the part without a processor, in per cent, from which the machine is crowded.
 const CROWDED: f64 = 50.0;
 /// Of one processor, in per cent: what a process gets even on a crowded machine if it is really busy.
-const LEAST_CROWDED: f64 = 40.0;
+const MIN_CROWDED: f64 = 40.0;
 /// Of the time of a method, the part spent in sending, in per cent, from which it is busy because it has much to say.
 const SENDING: f64 = 50.0;
 /// Where the framework's connections live.
@@ -33,10 +33,11 @@ pub(super) fn judge(case: &Case) -> Vec<Verdict> {
             None => hot.push(verdict),
         }
     }
-    let crowded =
-        case.signs.system.as_ref().is_some_and(|system| {
-            system.starved_percent() >= CROWDED && system.cpu_percent() < LEAST_CROWDED
-        });
+    let crowded = case
+        .signs
+        .system
+        .as_ref()
+        .is_some_and(|system| system.starved_percent() >= CROWDED && system.cpu_percent() < MIN_CROWDED);
     hot.into_iter()
         .map(|verdict| {
             let sends = sends(&case.looks, &verdict.finding);

@@ -8,7 +8,7 @@ use facts::{Confidence, Severity, Sign};
 use crate::{Case, Verdict};
 
 /// The large object heap, in bytes, from which its holes matter.
-const LEAST_LARGE: u64 = 64 << 20;
+const MIN_LARGE: u64 = 64 << 20;
 /// Of the heap, in per cent, that is holes.
 const HOLES: f64 = 30.0;
 /// Of the heap, in per cent, that is the large object heap: else the holes may be elsewhere.
@@ -26,7 +26,7 @@ pub(super) fn judge(case: &Case) -> Vec<Verdict> {
     let large = runtime.counter("loh-size").map_or(0.0, crate::signs::Values::last);
     let large_bytes = large.max(runtime.heap.as_ref().map_or(0.0, |heap| heap.large_bytes as f64));
     let heap_bytes = runtime.heap_bytes().unwrap_or(0.0).max(large_bytes);
-    if large_bytes < LEAST_LARGE as f64 || percent < HOLES || large_bytes < heap_bytes * LARGE_SHARE / 100.0 {
+    if large_bytes < MIN_LARGE as f64 || percent < HOLES || large_bytes < heap_bytes * LARGE_SHARE / 100.0 {
         return found;
     }
     let sign = Sign::Holes { percent, large_bytes, heap_bytes };

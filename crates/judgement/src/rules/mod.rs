@@ -41,7 +41,7 @@ use crate::{Case, Ground, Look, Verdict};
 
 pub use descriptor_leak::HALF_CLOSED;
 pub use slow_dependency::mean_call_seconds;
-pub use thread_pool_starvation::LEAST_STARVATIONS;
+pub use thread_pool_starvation::MIN_STARVATIONS;
 
 /// One illness.
 pub struct Rule {
@@ -135,7 +135,7 @@ fn sees_objects(look: &Look) -> bool {
     look.id != HEAP_COMPOSITION || look.facts.saw_objects
 }
 
-/// Whether two findings blame the same one. One look tells two places of a method apart; two looks may name two lines of one place.
+/// Whether two findings blame the same one. One look distinguishes two places of a method; two looks may name two lines of one place.
 fn is_same(known: &Verdict, other: &Verdict) -> bool {
     match (&known.finding.culprit, &other.finding.culprit) {
         (Some(known_culprit), Some(culprit)) if known.look() == other.look() => known_culprit == culprit,

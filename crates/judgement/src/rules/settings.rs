@@ -12,8 +12,8 @@ use crate::{Case, Verdict};
 /// Heaps that a processor can serve: one each is what the runtime makes.
 const HEAPS_PER_PROCESSOR: f64 = 2.0;
 /// Memory for each heap of the server collector, in bytes, below which its budgets do not fit.
-const LEAST_MEMORY_PER_HEAP: u64 = 128 << 20;
-/// From this version on the server collector adapts its heaps unless told not to.
+const MIN_MEMORY_PER_HEAP: u64 = 128 << 20;
+/// From this version on the server collector adapts its heaps unless a setting forbids it.
 const ADAPTS_SINCE: u32 = 9;
 /// They cost something, but nobody falls ill of them alone.
 const COST: f64 = 5.0;
@@ -55,7 +55,7 @@ fn server_collector(case: &Case) -> Option<Verdict> {
     let processors = Some(case.signs.processors()).filter(|count| count.is_finite());
     let memory = case.signs.container.memory_limit;
     let crowded = processors.is_some_and(|count| heaps as f64 > count.ceil() * HEAPS_PER_PROCESSOR);
-    let cramped = memory.is_some_and(|memory| memory / heaps.max(1) < LEAST_MEMORY_PER_HEAP);
+    let cramped = memory.is_some_and(|memory| memory / heaps.max(1) < MIN_MEMORY_PER_HEAP);
     if !crowded && !cramped {
         return None;
     }

@@ -1,7 +1,7 @@
 //! `slow-dependency`: outgoing HTTP calls or database commands take long, or fail.
 //!
 //! For: calls of a second or longer in which most of the time is lost; one call in ten that fails. Where the library's own notes
-//! are switched off, or tell of no call that ends, counters (.NET 5): calls under way at a time, divided by calls begun per second,
+//! are switched off, or report no call that ends, counters (.NET 5): calls under way at a time, divided by calls begun per second,
 //! which is how long one takes. Against: a single long poll, which is meant to wait.
 
 use facts::{CallsKind, Confidence, Fact, Observation, Severity, Sign};
@@ -12,11 +12,11 @@ use crate::{Case, Verdict};
 /// A call that people wait for is slow from here on, in seconds.
 const SLOW: f64 = 1.0;
 /// Calls under way at a time: one alone may be meant to wait.
-const LEAST_AT_ONCE: f64 = 1.5;
+const MIN_AT_ONCE: f64 = 1.5;
 /// Of the calls, in per cent, that fail.
 const FAILING: f64 = 10.0;
 /// Failures a second below which they are chance: a program that starts asks some services in vain, as those of a cloud that it is not in.
-const LEAST_FAILURES: f64 = 1.5;
+const MIN_FAILURES: f64 = 1.5;
 /// Requests wait for it.
 const COST: f64 = 40.0;
 
@@ -33,8 +33,8 @@ fn counted(case: &Case) -> Option<Verdict> {
     let (at_once, begun, failed) =
         (mean("current-requests"), mean("requests-started-rate"), mean("requests-failed-rate"));
     let seconds = mean_call_seconds(&case.signs).unwrap_or(0.0);
-    let slow = seconds >= SLOW && at_once >= LEAST_AT_ONCE;
-    let failing = failed >= LEAST_FAILURES && failed * 100.0 >= begun * FAILING;
+    let slow = seconds >= SLOW && at_once >= MIN_AT_ONCE;
+    let failing = failed >= MIN_FAILURES && failed * 100.0 >= begun * FAILING;
     if !slow && !failing {
         return None;
     }

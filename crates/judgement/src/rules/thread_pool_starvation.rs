@@ -10,9 +10,9 @@ use crate::{Case, Verdict};
 
 /// Times the pool must have lacked a thread in the window. It adds one or two a second while it starves; a burst of work does it
 /// once.
-pub const LEAST_STARVATIONS: u64 = 2;
+pub const MIN_STARVATIONS: u64 = 2;
 /// Items of work that wait at every reading.
-const LEAST_QUEUE: f64 = 1.0;
+const MIN_QUEUE: f64 = 1.0;
 /// If the process uses more of its processors than this, in per cent, its threads are not blocked, but busy.
 const BUSY: f64 = 70.0;
 /// Threads that wait for a processor at any time, on average, from which processors are missing. Blocked threads want none.
@@ -37,7 +37,7 @@ pub(super) fn judge(case: &Case) -> Vec<Verdict> {
     // The stacks could not be had; the signs alone say that it is so, but not why.
     let Some(runtime) = case.signs.runtime.as_ref() else { return found };
     let queue = runtime.counter("threadpool-queue-length").map_or(0.0, crate::signs::Values::least);
-    if runtime.starvations < LEAST_STARVATIONS || queue < LEAST_QUEUE || case.cpu_share() > BUSY {
+    if runtime.starvations < MIN_STARVATIONS || queue < MIN_QUEUE || case.cpu_share() > BUSY {
         return found;
     }
     let sign = Sign::PoolLacksThreads { times: runtime.starvations, queue };

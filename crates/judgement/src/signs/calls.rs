@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A call that people wait for is slow from here on, in nanoseconds.
 pub const SLOW_NS: u64 = 1_000_000_000;
 /// Failed calls below which they are chance, as those of a program that has just started.
-pub const LEAST_FAILURES: u64 = 5;
+pub const MIN_FAILURES: u64 = 5;
 /// One in so many calls that fails is too many.
 pub const FAILING_ONE_IN: u64 = 10;
 
@@ -78,7 +78,7 @@ impl Tally {
     /// Whether too many fail.
     #[must_use]
     pub fn is_failing(&self) -> bool {
-        self.failed >= LEAST_FAILURES && self.failed * FAILING_ONE_IN >= self.ended
+        self.failed >= MIN_FAILURES && self.failed * FAILING_ONE_IN >= self.ended
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use calls::{Calls, FAILING_ONE_IN, LEAST_FAILURES, SLOW_NS, Tally};
+pub use calls::{Calls, FAILING_ONE_IN, MIN_FAILURES, SLOW_NS, Tally};
 pub use container::{Connections, Container};
 pub use runtime::{Counting, HeapAfterCollection, Pauses, RuntimeSigns, Values};
 pub use surroundings::{Surroundings, hexadecimal, is_on};

@@ -177,11 +177,11 @@ impl RuntimeSigns {
         nanoseconds as f64 / (self.window.as_nanos() as f64).max(1.0) * 100.0
     }
 
-    /// Methods compiled per second: as the runtime counts them, where it does, because events tell only of some.
+    /// Methods compiled per second: as the runtime counts them, where it does, because events report only some.
     #[must_use]
     pub fn compiled_rate(&self) -> f64 {
         let events = self.compiled_events;
-        // The counter tells the total so far; the least step is what goes on all the time.
+        // The counter has the total so far; the smallest step is what goes on all the time.
         let counted = self.counter("methods-jitted-count").and_then(|values| {
             values
                 .0
@@ -189,7 +189,7 @@ impl RuntimeSigns {
                 .map(|pair| pair.last().unwrap_or(&0.0) - pair.first().unwrap_or(&0.0))
                 .reduce(f64::min)
         });
-        // What is seen from outside may miss some that events tell of.
+        // What is seen from outside may miss some that events report.
         counted.or_else(|| Some(self.compiled_seen?.max(events))).unwrap_or(events)
     }
 
@@ -223,10 +223,10 @@ impl RuntimeSigns {
     #[must_use]
     pub fn heap_bytes(&self) -> Option<f64> {
         let counted = self.counter("gc-heap-size").map(|values| values.last() * 1e6);
-        let told = self.heap.as_ref().map(|heap| {
+        let reported = self.heap.as_ref().map(|heap| {
             let pinned = heap.pinned_bytes.unwrap_or(0);
             (heap.gen0_bytes + heap.gen1_bytes + heap.gen2_bytes + heap.large_bytes + pinned) as f64
         });
-        counted.into_iter().chain(told).reduce(f64::max).or_else(|| Some(self.seen?.0))
+        counted.into_iter().chain(reported).reduce(f64::max).or_else(|| Some(self.seen?.0))
     }
 }

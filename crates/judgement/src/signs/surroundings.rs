@@ -10,7 +10,7 @@ pub struct Surroundings {
     pub tracer: Option<(u32, String)>,
     /// A profiler that its environment asks the runtime to load: the library or the class id.
     pub profiler: Option<String>,
-    /// Whether the library of that profiler is loaded, when that can be told.
+    /// Whether the library of that profiler is loaded, when that is known.
     pub profiler_is_loaded: Option<bool>,
     /// Threads of the server collector: one for each heap, in the foreground.
     pub collector_threads: usize,
