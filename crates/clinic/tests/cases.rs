@@ -29,7 +29,7 @@ fn no_case_is_left_over_and_none_says_where_it_was_recorded() {
         assert!(known.contains(&name), "{name} is of no patient");
         let kept = judgement::KeptCase::from_bytes(&std::fs::read(file.path()).expect("a file"));
         let text = serde_json::to_string(&kept.expect("a case")).expect("JSON");
-        for place in ["/.cache/", "/home/"] {
+        for place in ["/.cache/", "drdotnet/testbed"] {
             assert!(!text.contains(place), "{name} names a folder of the machine it was recorded on");
         }
     }
