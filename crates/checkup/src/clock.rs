@@ -108,7 +108,7 @@ pub(crate) struct Reins {
 }
 
 impl Reins {
-    /// Whether the look was told to end because its time was over.
+    /// Whether the look had to end because its time was over.
     pub(crate) fn were_pulled(&self) -> bool {
         self.pulled.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Names the illness of a .NET process without being told what to look for.
+//! Names the illness of a .NET process without a hint what to look for.
 //!
 //! ```text
 //! process --> vital signs, at once --> closer looks that they call for --> judgement (its own crate) --> wording --> Report

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use facts::CallsKind;
 use judgement::signs::Tally;
 
-use super::told::{Edge, Told, Whom};
+use super::call_event::{CallEvent, Edge, Whom};
 
 /// Calls that are known at once; a program with more is not listened to for the rest.
 const MAX_OPEN: usize = 100_000;
@@ -65,8 +65,13 @@ impl<B> Default for Tracker<B> {
 
 impl<B> Tracker<B> {
     /// One half of a call. `begun` is only asked for when it begins. The call, when this was its second half.
-    pub(crate) fn take(&mut self, told: Told, at_ns: u64, begun: impl FnOnce() -> B) -> Option<Call<B>> {
-        let Told { kind, library, id, edge, whom, message } = told;
+    pub(crate) fn take(
+        &mut self,
+        event: CallEvent,
+        at_ns: u64,
+        begun: impl FnOnce() -> B,
+    ) -> Option<Call<B>> {
+        let CallEvent { kind, library, id, edge, whom, message } = event;
         let key = (kind, library, id);
         let half = match edge {
             Edge::Begin => Half::Begun { at_ns, begun: begun(), whom },
@@ -113,8 +118,8 @@ impl<B> Tracker<B> {
 mod tests {
     use super::*;
 
-    fn told(id: &str, edge: Edge) -> Told {
-        Told {
+    fn event(id: &str, edge: Edge) -> CallEvent {
+        CallEvent {
             kind: CallsKind::Http,
             library: 0,
             id: id.to_owned(),
@@ -127,12 +132,12 @@ mod tests {
     #[test]
     fn halves_meet_in_either_order() {
         let mut tracker = Tracker::default();
-        assert_eq!(tracker.take(told("a", Edge::Begin), 10, || 1), None);
-        assert_eq!(tracker.take(told("b", Edge::End(None)), 90, || 2), None);
-        assert_eq!(tracker.take(told("c", Edge::Begin), 50, || 3), None);
-        let ended = tracker.take(told("a", Edge::End(Some("Faulted".to_owned()))), 40, || 4).unwrap();
+        assert_eq!(tracker.take(event("a", Edge::Begin), 10, || 1), None);
+        assert_eq!(tracker.take(event("b", Edge::End(None)), 90, || 2), None);
+        assert_eq!(tracker.take(event("c", Edge::Begin), 50, || 3), None);
+        let ended = tracker.take(event("a", Edge::End(Some("Faulted".to_owned()))), 40, || 4).unwrap();
         assert_eq!((ended.took_ns, ended.begun), (30, 1));
-        let other = tracker.take(told("b", Edge::Begin), 20, || 5).unwrap();
+        let other = tracker.take(event("b", Edge::Begin), 20, || 5).unwrap();
         assert_eq!((other.took_ns, other.begun), (70, 5));
         let mut tally = Tally::default();
         ended.count(&mut tally);

@@ -25,7 +25,7 @@ const REQUEST_START: u32 = 1;
 const BUFFER_MB: u32 = 32;
 /// Calls after which it is known who makes them: an event costs the program up to 10 us, and a call has two.
 const MAX_CALLS: u64 = 3000;
-/// Callers, statements and failures that are told apart.
+/// Callers, statements and failures that are kept apart.
 const MAX_GROUPS: usize = 4096;
 /// Of one group.
 const MAX_WORDS: usize = 64;
@@ -154,13 +154,13 @@ impl Watch {
 
 impl OtherEvents for Watch {
     fn event(&mut self, seen: &Seen<'_>, stack: &mut dyn FnMut() -> Option<StackKey>) -> Going {
-        if let Some(told) = dependencies::read(seen) {
-            if told.edge == Edge::Complaint
-                && let Some(last) = known(&mut self.complaints, told.whom.place.clone(), MAX_GROUPS)
+        if let Some(event) = dependencies::read(seen) {
+            if event.edge == Edge::Complaint
+                && let Some(last) = known(&mut self.complaints, event.whom.place.clone(), MAX_GROUPS)
             {
-                *last = told.message.clone();
+                *last = event.message.clone();
             }
-            if let Some(call) = self.tracker.take(told, seen.at_ns, stack) {
+            if let Some(call) = self.tracker.take(event, seen.at_ns, stack) {
                 self.ended += 1;
                 Watch::add(&mut self.groups, &call);
             }
@@ -204,7 +204,7 @@ fn places(others: &Others<Watch>, window_ns: u64) -> Vec<Place> {
         Watch::add(&mut groups, &call);
     }
     name_places(&mut groups);
-    // What one library does for another is told by both: the one that tells of more is believed.
+    // What one library does for another is reported by both: the one that reports more is believed.
     let mut libraries: BTreeMap<(CallsKind, &TargetText), BTreeMap<usize, u64>> = BTreeMap::new();
     for ((kind, place, library, _), group) in &groups {
         *libraries.entry((*kind, place)).or_default().entry(*library).or_default() += group.tally.total_ns;

@@ -1,6 +1,6 @@
 //! Outgoing HTTP calls and database commands in the window: how many, how slow, how many fail. A session of its own, so that it can
 //! end early when there are so many that listening to them would cost the program more than it may. Beside them it hears what is
-//! compiled, where nobody counts that: methods made at run time are told only to those who want everything.
+//! compiled, where nobody counts that: methods made at run time are reported only to those who want everything.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Heard {
 struct Listener<'a> {
     heard: Heard,
     tracker: Tracker<()>,
-    told: u64,
+    events: u64,
     enough: &'a AtomicBool,
 }
 
@@ -59,13 +59,13 @@ impl Observer for Listener<'_> {
     }
 
     fn other(&mut self, seen: &Seen<'_>) {
-        let Some(told) = dependencies::read(seen) else { return };
-        self.told += 1;
+        let Some(event) = dependencies::read(seen) else { return };
+        self.events += 1;
         let seconds = Duration::from_nanos(seen.at_ns).as_secs_f64();
-        if self.told.saturating_sub(2 * BURST) as f64 > seconds * MAX_A_SECOND * 2.0 {
+        if self.events.saturating_sub(2 * BURST) as f64 > seconds * MAX_A_SECOND * 2.0 {
             self.enough.store(true, Ordering::Release);
         }
-        if let Some(call) = self.tracker.take(told, seen.at_ns, || ()) {
+        if let Some(call) = self.tracker.take(event, seen.at_ns, || ()) {
             self.heard.count(&call);
         }
     }
@@ -88,7 +88,7 @@ pub(crate) fn listen(
         TraceRequest { rundown: Rundown::None, stacks: false, ..TraceRequest::new(BUFFER_MB, providers) };
     let enough = AtomicBool::new(false);
     let heard = Heard { compiled: counts_none.then_some(0), ..Heard::default() };
-    let listener = Listener { heard, tracker: Tracker::default(), told: 0, enough: &enough };
+    let listener = Listener { heard, tracker: Tracker::default(), events: 0, enough: &enough };
     let driven = observe(&client, &request, listener, |waiting| {
         if enough.load(Ordering::Acquire) { Going::Stop } else { wait(waiting) }
     })?;

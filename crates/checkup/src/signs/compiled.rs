@@ -1,5 +1,5 @@
 //! Methods compiled in the window, as seen from outside: code that begins where none did before. For programs that nobody asks to
-//! count: a session that is told of every method costs some of them more than all the rest.
+//! count: a session that reports every method costs some of them more than all the rest.
 
 use std::time::{Duration, Instant};
 

@@ -233,7 +233,7 @@ impl Vitals {
             let rate = heard.compiled.and_then(|count| runtime::rate_once_settled(count, signs.calls.window));
             runtime.compiled_seen = rate.or_else(|| compiler.and_then(|compiler| compiler.rate()));
         }
-        signs.exited |= signs.runtime.as_ref().is_some_and(|told| told.exited);
+        signs.exited |= signs.runtime.as_ref().is_some_and(|runtime| runtime.exited);
         vitals.signs = signs;
         vitals.note_unseen(process);
         vitals
@@ -322,7 +322,7 @@ impl Vitals {
 /// A session with the runtime, on a thread that nobody has to wait for.
 struct Session<T> {
     stop: Arc<AtomicBool>,
-    told: std::sync::mpsc::Receiver<Result<T, String>>,
+    outcome: std::sync::mpsc::Receiver<Result<T, String>>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -331,15 +331,15 @@ impl<T: Send + 'static> Session<T> {
         process: &DotnetProcess,
         listen: impl FnOnce(&DotnetProcess, &mut Heed<'_>) -> Result<T, IpcError> + Send + 'static,
     ) -> Session<T> {
-        let (sender, told) = channel();
+        let (sender, outcome) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, process) = (Arc::clone(&stop), process.clone());
         let thread = std::thread::spawn(move || {
-            let told = listen(&process, &mut |waiting| heed(&asked, waiting));
+            let heard = listen(&process, &mut |waiting| heed(&asked, waiting));
             // Nobody listens any more to one that comes too late.
-            drop(sender.send(told.map_err(|error| error.to_string())));
+            drop(sender.send(heard.map_err(|error| error.to_string())));
         });
-        Session { stop, told, thread }
+        Session { stop, outcome, thread }
     }
 
     fn stop(&self) {
@@ -348,8 +348,8 @@ impl<T: Send + 'static> Session<T> {
 
     fn end(self, until: Instant, stragglers: &mut Stragglers) -> Result<T, String> {
         self.stop();
-        match self.told.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(told) => told,
+        match self.outcome.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => {
                 stragglers.add(self.thread);
                 Err("the runtime began to tell, and then did not answer any more".to_owned())

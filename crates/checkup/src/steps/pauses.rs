@@ -11,14 +11,14 @@ use judgement::signs::RuntimeSigns;
 
 use crate::signs::Vitals;
 
-/// The first version whose heap is walked, not told by a collection.
+/// The first version whose heap is walked, not reported by a collection.
 const WALKED_SINCE: u32 = 9;
 
-/// Whether the heap is told by a collection of the server collector, of which the end often does not come.
+/// Whether the heap is reported by a collection of the server collector, of which the end often does not come.
 pub(super) fn heap_may_not_come(signs: &Signs, process: &DotnetProcess) -> bool {
-    let told = signs.runtime.as_ref().and_then(|runtime| runtime.heaps).is_some_and(|heaps| heaps > 1);
+    let is_reported = signs.runtime.as_ref().and_then(|runtime| runtime.heaps).is_some_and(|heaps| heaps > 1);
     let asked = signs.surroundings.setting("gcserver").is_some_and(judgement::signs::is_on);
-    let is_server = told || asked || signs.surroundings.collector_threads > 0;
+    let is_server = is_reported || asked || signs.surroundings.collector_threads > 0;
     is_server && process.runtime_major().unwrap_or(0) < WALKED_SINCE
 }
 
@@ -42,7 +42,7 @@ pub(super) fn moments(vitals: &Vitals, _: &DotnetProcess) -> Duration {
     Duration::from_millis(1) + Duration::from_micros(8) * u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// The finalizer queue is read from outside, with the stacks of all threads; where nobody can, the heap is told.
+/// The finalizer queue is read from outside, with the stacks of all threads; where nobody can, the heap is.
 pub(super) fn queue(vitals: &Vitals, process: &DotnetProcess) -> Duration {
     match vitals.signs.waiting_for_finalizer {
         Some(_) => moments(vitals, process),
@@ -50,7 +50,7 @@ pub(super) fn queue(vitals: &Vitals, process: &DotnetProcess) -> Duration {
     }
 }
 
-/// The whole heap: walked by the agent from .NET 9 on, before that told object by object after a collection.
+/// The whole heap: walked by the agent from .NET 9 on, before that reported object by object after a collection.
 pub(super) fn heap_walk(vitals: &Vitals, process: &DotnetProcess) -> Duration {
     heap(vitals, process).pause
 }

@@ -71,7 +71,7 @@ struct Visitor {
 struct HandedOn {
     heap: Option<(Instant, heap_collector::Taken)>,
     code: Option<SharedCode>,
-    /// Until when a look that is told of all code, and goes on to be told, is waited for.
+    /// Until when a look that has all code listed is waited for.
     code_comes: Option<Instant>,
 }
 

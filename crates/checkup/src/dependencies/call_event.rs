@@ -55,7 +55,7 @@ pub(crate) struct Whom {
 
 /// What one event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct CallEvent {
     pub(crate) kind: CallsKind,
     /// Which library says so, by its place in the tables.
     pub(crate) library: usize,
@@ -68,7 +68,7 @@ pub(crate) struct Told {
 }
 
 /// Reads an event, if it is one of the bridge's about a call.
-pub(crate) fn read(seen: &Seen<'_>) -> Option<Told> {
+pub(crate) fn read(seen: &Seen<'_>) -> Option<CallEvent> {
     let metadata = seen.event.metadata;
     if metadata.provider != BRIDGE {
         return None;
@@ -83,11 +83,11 @@ pub(crate) fn read(seen: &Seen<'_>) -> Option<Told> {
     let (source, name) = (source.to_string(), name.to_string());
     let pairs = Pairs(&pairs);
     match metadata.name.as_str() {
-        EVENT => told(&source, &name, &pairs),
-        ACTIVITY_START => activity(&source, Edge::Begin, &pairs),
+        EVENT => of_library(&source, &name, &pairs),
+        ACTIVITY_START => of_activity(&source, Edge::Begin, &pairs),
         ACTIVITY_STOP => {
             let failed = (pairs.of("Outcome") == "Error").then(|| "error".to_owned());
-            activity(&source, Edge::End(failed), &pairs)
+            of_activity(&source, Edge::End(failed), &pairs)
         }
         _ => None,
     }
@@ -101,7 +101,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-fn told(source: &str, name: &str, pairs: &Pairs<'_>) -> Option<Told> {
+fn of_library(source: &str, name: &str, pairs: &Pairs<'_>) -> Option<CallEvent> {
     let id = pairs.of("Id");
     let is_of = |known: &str, events: &[&str]| known == source && events.contains(&name);
     let library = LIBRARIES.iter().position(|library| {
@@ -125,7 +125,7 @@ fn told(source: &str, name: &str, pairs: &Pairs<'_>) -> Option<Told> {
         CallsKind::Database => database(pairs.of("Database"), pairs.of("Place"), pairs.of("Text")),
     };
     let message = TargetText::new(pairs.of("Message"));
-    Some(Told { kind: known.kind, library, id: id.to_owned(), edge, whom, message })
+    Some(CallEvent { kind: known.kind, library, id: id.to_owned(), edge, whom, message })
 }
 
 /// How an HTTP call failed, if it did.
@@ -141,7 +141,7 @@ fn failure(pairs: &Pairs<'_>) -> Option<String> {
     is_failure.then(|| status.to_owned())
 }
 
-fn activity(source: &str, edge: Edge, pairs: &Pairs<'_>) -> Option<Told> {
+fn of_activity(source: &str, edge: Edge, pairs: &Pairs<'_>) -> Option<CallEvent> {
     let number = ACTIVITY_SOURCES.iter().position(|known| *known == source)?;
     let tags = pairs.of("Tags");
     let tag = |names: &[&str]| names.iter().find_map(|name| tag(tags, name)).unwrap_or_default();
@@ -153,7 +153,7 @@ fn activity(source: &str, edge: Edge, pairs: &Pairs<'_>) -> Option<Told> {
     );
     let id = Some(pairs.of("Id")).filter(|id| !id.is_empty())?.to_owned();
     let library = LIBRARIES.len() + number;
-    Some(Told { kind: CallsKind::Database, library, id, edge, whom, message: TargetText::default() })
+    Some(CallEvent { kind: CallsKind::Database, library, id, edge, whom, message: TargetText::default() })
 }
 
 /// The value of a tag in `[name, value],[name, value]`. A value with the mark of the next tag in it is cut there.
@@ -217,17 +217,18 @@ mod tests {
         };
         let begin = pairs(&[("Id", "1"), ("Place", "db1"), ("Database", "shop"), ("Text", "select\n  1")]);
         let source = "SqlClientDiagnosticListener";
-        let begun = told(source, "Microsoft.Data.SqlClient.WriteCommandBefore", &Pairs(&begin)).unwrap();
+        let begun =
+            of_library(source, "Microsoft.Data.SqlClient.WriteCommandBefore", &Pairs(&begin)).unwrap();
         assert_eq!(begun.edge, Edge::Begin);
         assert_eq!(shown(&begun.whom), ("shop on db1".to_owned(), "select 1".to_owned()));
-        let failed = told(source, "System.Data.SqlClient.WriteCommandError", &Pairs(&begin)).unwrap();
+        let failed = of_library(source, "System.Data.SqlClient.WriteCommandError", &Pairs(&begin)).unwrap();
         assert_eq!(failed.edge, Edge::End(Some("error".to_owned())));
         let end = pairs(&[("Id", "1"), ("Status", "ServiceUnavailable"), ("Outcome", "RanToCompletion")]);
         let http = "HttpHandlerDiagnosticListener";
-        let ended = told(http, "System.Net.Http.Response", &Pairs(&end)).unwrap();
+        let ended = of_library(http, "System.Net.Http.Response", &Pairs(&end)).unwrap();
         assert_eq!(ended.edge, Edge::End(Some("ServiceUnavailable".to_owned())));
         let before = pairs(&[("Id", NO_ID)]);
-        assert_eq!(told(http, "System.Net.Http.Response", &Pairs(&before)), None);
-        assert_eq!(told("Other", "System.Net.Http.Response", &Pairs(&end)), None);
+        assert_eq!(of_library(http, "System.Net.Http.Response", &Pairs(&before)), None);
+        assert_eq!(of_library("Other", "System.Net.Http.Response", &Pairs(&end)), None);
     }
 }
