@@ -7,6 +7,7 @@ use clinic::{CASES, Throughput, Visit, Ward};
 use testbed::Testbed;
 
 use crate::cargo;
+use crate::clinic::is_wanted;
 
 /// Patients that are recorded side by side while they rest.
 const BEDS: usize = 5;
@@ -47,10 +48,7 @@ fn record(arguments: &[String]) -> Result<()> {
     testbed.prepare_all()?;
     let folder = cargo::root().join(CASES);
     std::fs::create_dir_all(&folder)?;
-    let wanted = |text: &str, position: usize| {
-        let chosen = |words: &String| words == "all" || words.split(',').any(|word| word == text);
-        arguments.get(position).is_none_or(chosen)
-    };
+    let wanted = |text: &str, position: usize| is_wanted(arguments, text, position);
     let is_missing = |visit: &Visit| !folder.join(clinic::file_name(*visit)).exists();
     let visits: Vec<Visit> = clinic::all()
         .into_iter()

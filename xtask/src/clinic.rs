@@ -19,10 +19,7 @@ pub fn clinic(arguments: &[String]) -> Result<()> {
     let binary = cargo::built(if is_debug { "debug/drdotnet" } else { "release/drdotnet" });
     let testbed = Testbed::open()?;
     testbed.prepare_all()?;
-    let wanted = |text: &str, position: usize| {
-        let chosen = |words: &String| words == "all" || words.split(',').any(|word| word == text);
-        arguments.get(position).is_none_or(chosen)
-    };
+    let wanted = |text: &str, position: usize| is_wanted(arguments, text, position);
     let is_pair = |visit: &Visit| visit.group() == clinic::Group::Pair;
     let visits: Vec<Visit> = clinic::all()
         .into_iter()
@@ -57,4 +54,10 @@ pub fn clinic(arguments: &[String]) -> Result<()> {
         bail!("{} of {} could not be examined:\n{}", errors.len(), visits.len(), errors.join("\n"));
     }
     Ok(())
+}
+
+/// Whether a patient or runtime is among those that were typed at a position: `all`, some, or nothing for all.
+pub fn is_wanted(arguments: &[String], text: &str, position: usize) -> bool {
+    let chosen = |words: &String| words == "all" || words.split(',').any(|word| word == text);
+    arguments.get(position).is_none_or(chosen)
 }

@@ -26,10 +26,8 @@ mod tui;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse_from(args::with_equals_signs(std::env::args_os()));
+    let arguments = args::parse(std::env::args_os());
     redaction::choose(arguments.redact);
     let screen = screen::Screen::detect(arguments.color);
     match commands::dispatch(arguments.command, &screen) {

@@ -2,7 +2,7 @@
 
 mod signs;
 
-use facts::{CallsKind, Doubt, Fact, method_name};
+use facts::{CallsKind, Doubt, Fact, Sign, method_name};
 use judgement::{Ground, RULES, Verdict};
 use model::{Evidence, Finding, Report, awaited_by};
 
@@ -69,8 +69,8 @@ impl Wording<'_> {
             lines.extend(verdict.sign().into_iter().flat_map(signs::evidence));
         }
         for cause in &verdict.causes {
-            let what = match verdict.finding.id.as_str() {
-                "blocked-finalizer" => "It waits because",
+            let what = match verdict.sign() {
+                Some(Sign::FinalizerWaits { .. }) => "It waits because",
                 _ => "Its owner meanwhile",
             };
             lines.push(line(what, self.title(cause, self.original(cause))));

@@ -18,8 +18,10 @@ pub mod top;
 pub mod trace;
 pub mod trace_convert;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 
 pub use checkup::CheckupArgs;
@@ -28,7 +30,7 @@ pub use dump::DumpArgs;
 pub use gcdump::GcdumpArgs;
 pub use kernel::{CpuArgs, OffCpuArgs};
 pub use sessions::{SessionCommand, SessionsArgs};
-pub use spelling::with_equals_signs;
+use spelling::with_equals_signs;
 pub use symbols::SymbolsArgs;
 pub use target::{AnyTarget, CollectTarget, OneTarget, RunTarget, Which};
 pub use trace::TraceArgs;
@@ -55,6 +57,20 @@ const RUN_USAGE: &str = "drdotnet run <PROFILER> [OPTIONS] <PID|NAME>
        drdotnet run <PROFILER> [OPTIONS] -p <PID>
        drdotnet run <PROFILER> [OPTIONS] -n <NAME>
        drdotnet run <PROFILER> [OPTIONS] -- <COMMAND>...";
+
+/// Reads what was typed. A mistake, `--help` and `--version` end the tool.
+pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Arguments {
+    Arguments::try_parse_from(with_equals_signs(typed)).unwrap_or_else(|error| without_dashes(error).exit())
+}
+
+/// A mistake without the advice to pass an option as a value behind `--`: no command of ours takes such values.
+fn without_dashes(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains("as a value"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
 
 /// Finds what is wrong with a running .NET process, without a restart and at almost no cost to it
 #[derive(Debug, Parser)]
@@ -173,4 +189,20 @@ pub struct RunArgs {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_option_is_answered_with_the_right_one_and_nothing_else() {
+        let said = |words: &[&str]| {
+            without_dashes(Arguments::try_parse_from(words).unwrap_err()).render().to_string()
+        };
+        let misspelt = said(&["drdotnet", "checkup", "--keepcase", "x"]);
+        assert!(misspelt.contains("'--keep-case'") && misspelt.matches("tip:").count() == 1, "{misspelt}");
+        let unknown = said(&["drdotnet", "checkup", "--zzzz"]);
+        assert!(!unknown.contains("tip:"), "{unknown}");
+    }
 }

@@ -38,7 +38,7 @@ impl<'a> Names<'a> {
 
     fn method(&mut self, machine: TypeId, at: Option<u32>) -> Frame {
         let name = human_name(&self.types.full_name(machine), "MoveNext", "instance void ()");
-        let mut frame = bare(name.strip_suffix(" [async]").unwrap_or(&name));
+        let mut frame = bare(facts::method_name(&name));
         let Some(described) = self.types.get(machine) else { return frame };
         frame.module = (!described.module.is_empty()).then(|| module_name(&described.module).to_owned());
         // The framework comes without symbols; looking for them takes time.

@@ -87,7 +87,7 @@ impl<'a> Names<'a> {
         let Some(id) = id.filter(|id| self.types.get(*id).is_some()) else { return bare("nobody awaits it") };
         let Some(machine) = machine_of(self.types, id) else { return self.of_type(id) };
         let name = human_name(&self.types.full_name(machine), "MoveNext", "instance void ()");
-        let name = name.strip_suffix(" [async]").unwrap_or(&name);
+        let name = facts::method_name(&name);
         Frame { module: self.module(machine), ..bare(name) }
     }
 
